@@ -24,7 +24,7 @@ test: .venv/dev
 
 # PYTHON=python3 runs them in another environment, one that has CuPy.
 test-gpu:
-	PYTHONPATH=src $(PYTHON) -m pytest -q -rs tests/gpu tests/estimators/test_device.py tests/estimators/test_device_faults.py tests/estimators/test_many.py
+	PYTHONPATH=src $(PYTHON) -m pytest -q -rs tests/gpu
 
 # New examples each time; a failure prints the @reproduce_failure line that repeats it.
 test-random: .venv/dev

@@ -24,12 +24,13 @@ from pathlib import Path
 
 import numpy as np
 
+import rosenblatt
 from common import machine, mnist
-from rosenblatt import KernelPerceptron, Perceptron, fit_many
+from rosenblatt import gpu
 from rosenblatt.atomic_files import atomic_write
+from rosenblatt.gpu import KernelPerceptron, Perceptron, fit_many
 from rosenblatt.gpu.blocks import Blocks
 from rosenblatt.gpu.device import current_device, is_usable
-from rosenblatt.gpu.problem_table import ModelSettings
 from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import examples_of
 
@@ -84,6 +85,11 @@ def epochs(blocks: Blocks, examples, count: int, seed: int = 0) -> tuple[list[fl
     return seconds, tallies
 
 
+def thresholds(models: int) -> list[Spec]:
+    """One-vs-rest models that differ in their thresholds."""
+    return [Spec(thresholds=(t, t), dtype=np.float32) for t in np.linspace(0, 50, models)]
+
+
 def bench_mnist() -> None:
     """MNIST, 10 classes one-vs-rest, epoch by epoch."""
     X, y = mnist()
@@ -93,10 +99,8 @@ def bench_mnist() -> None:
     for multiclass in ("ovr", "ovo", "joint"):
         for averaging in (False, True):
             for size in (512, 1024) if multiclass == "ovr" else (None,):
-                blocks = Blocks(
-                    device, [ModelSettings(averaging=averaging)], 10, 784, multiclass=multiclass,
-                    block_rows=size,
-                )  # fmt: skip
+                spec = Spec(multiclass=multiclass, averaging=averaging, dtype=np.float32)
+                blocks = Blocks(device, [spec], 10, 784, block_rows=size)
                 seconds, updates = epochs(blocks, examples, 12)
                 shown = " ".join(f"{1e3 * s:.2f}" for s in seconds)
                 print(f"MNIST {multiclass} averaging={averaging} block {blocks.size}: ms {shown}")
@@ -106,7 +110,7 @@ def bench_mnist() -> None:
     found = learner.walk(host, np.random.default_rng(1).permutation(60_000).astype(np.uint64))
     print(f"MNIST ovr on one core of the processor: {1e3 * (time.perf_counter() - began):.0f} ms, "
           f"{found.updates} updates in the second epoch; device {updates[1]} (joint)")  # fmt: skip
-    model = Perceptron.textbook(random_state=0, max_iter=20, tol=None, device="cuda")
+    model = Perceptron.textbook(random_state=0, max_iter=20, tol=None)
     rows = device.xp.asarray(X)
     model.fit(rows[:5000], y[:5000])  # what a first fit compiles
     began = time.perf_counter()
@@ -136,7 +140,7 @@ def bench_big() -> None:
     X, y = generated()
     examples, device = examples_of(X, y), current_device()
     for screens, size in ((False, 512), (False, 1024), (True, 512), (True, 1024)):
-        blocks = Blocks(device, [ModelSettings()], CLASSES, FEATURES, block_rows=size)
+        blocks = Blocks(device, [Spec(dtype=np.float32)], CLASSES, FEATURES, block_rows=size)
         blocks.screens = screens
         seconds, updates = epochs(blocks, examples, 4)
         flops = 2 * ROWS * FEATURES * (CLASSES + size)
@@ -148,7 +152,7 @@ def bench_big() -> None:
             f"{moved / min(seconds[1:]) / 1e12 / copies:.0%} of the copy rate"
         )
     del blocks
-    model = Perceptron.textbook(shuffle=False, max_iter=2, tol=None, device="cuda")
+    model = Perceptron.textbook(shuffle=False, max_iter=2, tol=None)
     model.fit(X[:5000], y[:5000])  # what a first fit compiles
     began = time.perf_counter()
     model.fit(X, y)
@@ -173,7 +177,7 @@ def bench_many() -> None:
     examples = examples_of(rows, y)
     for models in (100, 1000):
         for size in (512, 1024):
-            settings = [ModelSettings((t, t)) for t in np.linspace(0, 50, models)]
+            settings = thresholds(models)
             blocks = Blocks(device, settings, 10, 784, block_rows=size)
             seconds, updates = epochs(blocks, examples, 6)
             print(f"{models} models of 10 classes, block {size}: ms "
@@ -184,20 +188,20 @@ def bench_many() -> None:
     model = Perceptron.textbook(
         random_state=0, max_iter=12, tol=None, callbacks=lambda epoch: ends.append(time.time())
     )
-    fits = fit_many(model, rows, y, grid=grid, cv=5, device="cuda")
+    fits = fit_many(model, rows, y, grid=grid, cv=5)
     ends.sort()
     first = [ends[1000 * epoch] for epoch in range(12)]  # when the first model ended each epoch
     between = [round(1e3 * s) for s in np.diff(first)]
     print(f"fit_many, 200 settings x 5 folds: ms between epochs of all {between}; {fits!r}")
 
 
-def voted(degree: int, **options) -> tuple[KernelPerceptron, Callable]:
+def voted(degree: int, home=gpu, **options) -> tuple[KernelPerceptron, Callable]:
     """A model of the 1999 table, and what makes its rows of pixels.
 
     With d = 1 these are whole numbers in double precision: scores stay close to zero, and rounding
     would be felt (see bench_mnist_1999.py).
     """
-    model = KernelPerceptron.textbook(
+    model = home.KernelPerceptron.textbook(
         degree=degree, gamma=1, coef0=1 if degree == 1 else 1 / 255**2,
         shuffle=np.random.default_rng(1).permutation(60_000), max_iter=max(MOMENTS), tol=None,
         **options,
@@ -226,7 +230,7 @@ def count_on_processor(degrees: list[int]) -> None:
     """The counts of the 1999 table on the processor: minutes per degree, up to 25 GB."""
     X, y = mnist()
     for degree in degrees:
-        model, rows = voted(degree, device="cpu", cache_size=24_000 if degree == 1 else 8_000)
+        model, rows = voted(degree, rosenblatt, cache_size=24_000 if degree == 1 else 8_000)
         began = time.perf_counter()
         model.fit(rows(X), y)
         found = {f"{T:g}": counts_of(then) for T, then in moments_of(model)}
@@ -244,11 +248,11 @@ def bench_kernel() -> None:
     device = current_device()
     known = json.loads(COUNTS.read_text())["cells"] if COUNTS.exists() else {}
     for kind in (np.float32, np.float64):  # compile
-        small = KernelPerceptron.textbook(max_iter=1, tol=None, device="cuda")
+        small = KernelPerceptron.textbook(max_iter=1, tol=None)
         small.fit(X[:3000].astype(kind), y[:3000])
     whole = walks = predicting = 0.0
     for degree in range(1, 7):
-        model, rows = voted(degree, device="cuda")
+        model, rows = voted(degree)
         here, test = rows(X), device.xp.asarray(rows(X_test))
         began = time.perf_counter()
         model.fit(here, y)
@@ -323,19 +327,19 @@ def bench_profile() -> None:
         return lambda: epochs(blocks, examples, 1, next(seeds))
 
     for multiclass in ("ovr", "joint"):
-        blocks = Blocks(device, [ModelSettings()], 10, 784, multiclass=multiclass)
+        blocks = Blocks(device, [Spec(multiclass=multiclass, dtype=np.float32)], 10, 784)
         per_kernel(f"MNIST {multiclass}, block {blocks.size}", epoch(blocks, examples))
     for screens in (True, False):
-        blocks = Blocks(device, [ModelSettings((t, t)) for t in np.linspace(0, 50, 1000)], 10, 784)
+        blocks = Blocks(device, thresholds(1000), 10, 784)
         blocks.screens = screens
         per_kernel(f"1000 models, screens={screens}", epoch(blocks, examples))
     for degree in (1, 2):
-        model, rows = voted(degree, device="cuda")
+        model, rows = voted(degree)
         here = rows(X)
         per_kernel(f"1999 table, d = {degree}", lambda m=model, X=here: m.fit(X, y), warm=1)
     X, y = generated()
     for screens in (True, False):
-        blocks = Blocks(device, [ModelSettings()], CLASSES, FEATURES)
+        blocks = Blocks(device, [Spec(dtype=np.float32)], CLASSES, FEATURES)
         blocks.screens = screens
         per_kernel(f"big, screens={screens}", epoch(blocks, examples_of(X, y)))
 

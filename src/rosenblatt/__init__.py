@@ -15,7 +15,7 @@ _NAMES = {
     "estimators": (
         "ALMA", "AROW", "NAROW", "ROMMA", "SCW", "ConfidenceWeighted", "HashedNgrams",
         "KernelPerceptron", "NormalHerd", "OneByOne", "OnlineGradient", "PassiveAggressive",
-        "Perceptron", "SecondOrderPerceptron", "find_lift", "fit_many", "learn_online",
+        "Perceptron", "SecondOrderPerceptron", "find_lift", "learn_online",
     ),
     "jobs.train": ("train",),
     "models": ("Model", "load", "save"),
@@ -23,7 +23,7 @@ _NAMES = {
     "tracing": ("trace",),
 }  # fmt: skip
 _MODULES = (
-    "cluster", "data", "lab", "reference", "teaching_sets", "theory", "tracing", "viz",
+    "cluster", "data", "gpu", "lab", "reference", "teaching_sets", "theory", "tracing", "viz",
 )  # fmt: skip
 _HOME: dict[str, str | None] = {
     name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names

@@ -24,14 +24,11 @@ from rosenblatt import (
     OnlineGradient,
     PassiveAggressive,
     Perceptron,
-    fit_many,
     learn_online,
     load,
     save,
 )
-from rosenblatt.estimators import _device
 from rosenblatt.estimators._targets import Targets
-from rosenblatt.gpu.device import DeviceError
 
 FAMILY = [
     PassiveAggressive, AROW, SCW, ALMA, ROMMA, OnlineGradient,
@@ -111,14 +108,6 @@ def test_every_option_of_one_class_per_row_goes_with_labels(options):
     assert f1_score(Y, model.predict(X), average="micro") > 0.75
     assert model.coef_.shape == (3, 6)
     assert model.multiclass_ == "labels"
-
-
-def test_labels_are_learned_on_the_processor_where_there_is_a_gpu(monkeypatch):
-    monkeypatch.setattr(_device, "is_available", lambda: True)
-    monkeypatch.setattr(_device, "_MIN_PROBLEMS", 1)
-    monkeypatch.setattr(_device, "_MIN_PRODUCTS", 1)
-    X, Y = problem(60)
-    assert Perceptron(random_state=0).fit(X, Y).coef_.shape == (3, 6)
 
 
 def test_threads_change_nothing():
@@ -284,10 +273,6 @@ def test_searches_and_cross_validation_take_labels():
     assert cross_val_score(model, X, Y, cv=3).mean() > 0.3
     search = GridSearchCV(model, {"threshold": [0.0, "auto"]}, cv=2, scoring="f1_micro").fit(X, Y)
     assert search.best_score_ > 0.7
-    fits = fit_many(model, X, Y, grid={"threshold": [0.0, 1.0]}, cv=3)
-    assert fits.results["mean_test_score"].min() > 0.3
-    with pytest.raises(ValueError, match="device='cuda' is for one class per row"):
-        fit_many(model, X, Y, device="cuda")
 
 
 def test_lists_of_labels_go_through_scikit_learns_binarizer():
@@ -308,7 +293,6 @@ def test_lists_of_labels_go_through_scikit_learns_binarizer():
         ({"multiclass": "joint"}, ValueError, "multiclass='joint' is for one class per row"),
         ({"class_weight": "balanced"}, ValueError, "class_weight='balanced' is for one class"),
         ({"max_updates": 9}, ValueError, "max_updates=9 is for one class per row"),
-        ({"device": "cuda"}, (ValueError, DeviceError), "device"),
     ],
 )
 def test_options_that_mean_nothing_with_labels_are_refused(options, error, message):

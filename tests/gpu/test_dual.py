@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from rosenblatt.gpu.dual import DeviceDual
-from rosenblatt.gpu.gram import DeviceGram
+from rosenblatt.gpu.dual import DeviceDual, DeviceGram
 from rosenblatt.learners.dual import Dual
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.gram_blocks import GramBlocks

@@ -3,17 +3,18 @@
 import numpy as np
 import pytest
 
-from rosenblatt import KernelPerceptron, Perceptron, fit_many
+import rosenblatt
+from rosenblatt import gpu, training
 from rosenblatt.gpu import blocks as blocks_module
-from rosenblatt.gpu import device as gpu
-from rosenblatt.gpu.blocks import Blocks
+from rosenblatt.gpu import many
+from rosenblatt.gpu.blocks import Blocks, screen_error
+from rosenblatt.gpu.device import current_device, is_usable, usable_cupy
 from rosenblatt.gpu.linear import DeviceLinear
-from rosenblatt.gpu.problem_table import ModelSettings, screen_error
 from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.protocol import Limits
 
-pytestmark = pytest.mark.skipif(not gpu.is_usable(), reason="needs a CUDA device and CuPy")
+pytestmark = pytest.mark.skipif(not is_usable(), reason="needs a CUDA device and CuPy")
 
 
 def whole_numbers(n=3000, d=37, classes=4, dtype=np.float32, seed=0):
@@ -47,8 +48,8 @@ def test_learners_take_the_same_steps(classes, multiclass, dtype, block_rows, we
     X, y = whole_numbers(classes=classes, dtype=dtype)
     weights = np.random.default_rng(1).integers(0, 9, len(y)) / 4.0 if weighted else np.ones(1)
     options = {"multiclass": multiclass, "averaging": True, "dtype": dtype}
-    here = make(Spec(dense=True, **options), classes, 37)
-    there = DeviceLinear(gpu.current_device(), classes, 37, block_rows=block_rows, **options)
+    spec = Spec(dense=True, **options)
+    here, there = make(spec, classes, 37), DeviceLinear(spec, classes, 37, block_rows=block_rows)
     examples = examples_of(X, y, weights)
     rows = np.flatnonzero(np.broadcast_to(weights, y.shape) > 0).astype(np.uint64)
     for learner in (here, there):
@@ -67,8 +68,8 @@ def test_learners_take_the_same_steps(classes, multiclass, dtype, block_rows, we
 @pytest.mark.parametrize("allowed", [0, 17, 500])
 def test_limits_end_both_at_the_same_row(multiclass, allowed):
     X, y = whole_numbers()
-    here = make(Spec(dtype=np.float32, dense=True, multiclass=multiclass), 4, 37)
-    there = DeviceLinear(gpu.current_device(), 4, 37, multiclass=multiclass)
+    spec = Spec(dtype=np.float32, dense=True, multiclass=multiclass)
+    here, there = make(spec, 4, 37), DeviceLinear(spec, 4, 37)
     examples, order = examples_of(X, y), np.arange(len(y), dtype=np.uint64)
     limits = Limits(updates=allowed)
     one, other = (learner.walk(examples, order, np.ones(1), limits) for learner in (here, there))
@@ -80,9 +81,9 @@ def test_a_screen_by_tensor_cores_changes_no_step():
     generator = np.random.default_rng(0)
     X = np.rint(generator.normal(size=(4000, 64)) * 40).astype(np.float32) / 16 + 1
     y = generator.integers(0, 300, 4000)
-    counts, found = [], []
+    counts, found, spec = [], [], Spec(thresholds=(1.0, 1.0), dtype=np.float32)
     for screens in (False, True):
-        blocks = Blocks(gpu.current_device(), [ModelSettings((1.0, 1.0))], 300, 64)
+        blocks = Blocks(current_device(), [spec], 300, 64)
         blocks.screens = screens
         examples = examples_of(X, y)
         for epoch in range(3):
@@ -98,9 +99,10 @@ def test_a_screened_run_takes_the_steps_of_one_that_scores_every_row_again(weigh
     X, y = real_numbers()
     omega = np.random.default_rng(2).uniform(0.1, 3, (1, len(y))) if weighted else None
     found, updates = [], []
+    spec = Spec(thresholds=(1.0, 1.0), averaging=True, dtype=np.float32)
     for error in (screen_error(X.shape[1]), 1e30, 1e-12):
         monkeypatch.setattr(blocks_module, "screen_error", lambda features, error=error: error)
-        blocks = Blocks(gpu.current_device(), [ModelSettings((1.0, 1.0), averaging=True)], 300, 256)
+        blocks = Blocks(current_device(), [spec], 300, 256)
         blocks.screens = True
         for epoch in range(4):
             order = np.random.default_rng(epoch).permutation(len(y)).astype(np.uint64)
@@ -114,7 +116,7 @@ def test_a_screened_run_takes_the_steps_of_one_that_scores_every_row_again(weigh
 
 
 def test_products_on_tensor_cores_keep_their_bound():
-    device, generator = gpu.current_device(), np.random.default_rng(3)
+    device, generator = current_device(), np.random.default_rng(3)
     W, X = (generator.lognormal(0, 2, (400, 1000)).astype(np.float32) for _ in range(2))
     X *= generator.choice([-1, 1], X.shape)
     out = device.xp.empty((400, 400), np.float32)
@@ -131,10 +133,8 @@ def test_where_float32_products_decide_otherwise_the_score_is_within_rounding():
     """Block by block from the same weights: the first other decision of each problem."""
     X, y = real_numbers()
     n, threshold = 300, 1.0
-    plain, screened = (
-        Blocks(gpu.current_device(), [ModelSettings((threshold, threshold))], n, 256)
-        for _ in range(2)
-    )
+    spec = Spec(thresholds=(threshold, threshold), dtype=np.float32)
+    plain, screened = (Blocks(current_device(), [spec], n, 256) for _ in range(2))
     size = plain.size
     plain.screens, screened.screens, host, others = False, True, plain.device.host, 0
     for at in range(0, len(y), size):
@@ -163,13 +163,13 @@ def test_where_float32_products_decide_otherwise_the_score_is_within_rounding():
 
 
 def test_streamed_rows_give_the_same_model(monkeypatch):
-    from rosenblatt.gpu import rows
+    from rosenblatt.gpu import arrays
 
     X, y = whole_numbers(n=20_000)
-    here = make(Spec(dtype=np.float32, dense=True, averaging=True), 4, 37)
-    there = DeviceLinear(gpu.current_device(), 4, 37, averaging=True)
-    monkeypatch.setattr(rows, "_SHARE_OF_MEMORY", 0.0)
-    monkeypatch.setattr(rows, "_STREAMED_BYTES", 1 << 18)
+    spec = Spec(dtype=np.float32, dense=True, averaging=True)
+    here, there = make(spec, 4, 37), DeviceLinear(spec, 4, 37)
+    monkeypatch.setattr(arrays, "_SHARE_OF_MEMORY", 0.0)
+    monkeypatch.setattr(arrays, "_STREAMED_BYTES", 1 << 18)
     examples, order = examples_of(X, y), np.random.default_rng(0).permutation(20_000)
     for learner in (here, there):
         for _ in range(3):
@@ -180,24 +180,24 @@ def test_streamed_rows_give_the_same_model(monkeypatch):
 
 def test_a_mapped_file_larger_than_the_free_memory_gives_the_same_model(tmp_path, monkeypatch):
     """Most of the device's memory is taken by somebody else; the file takes more than the rest."""
-    from rosenblatt.gpu import rows
+    from rosenblatt.gpu import arrays
 
-    cupy, streamed = gpu.usable_cupy(), []
+    cupy, streamed = usable_cupy(), []
     X, y = whole_numbers(n=300_000, d=512, classes=10)
     np.save(tmp_path / "rows.npy", X)
     mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
     options = {"random_state": 0, "max_iter": 2, "tol": None, "multiclass": "ovr"}
-    here = Perceptron.textbook(**options, device="cpu").fit(X, y)
-    chunks = rows.Streamed.chunks
+    here = rosenblatt.Perceptron.textbook(**options).fit(X, y)
+    chunks = arrays.Streamed.chunks
     monkeypatch.setattr(
-        rows.Streamed, "chunks", lambda self, order: streamed.append(self) or chunks(self, order)
+        arrays.Streamed, "chunks", lambda self, order: streamed.append(self) or chunks(self, order)
     )
     cupy.get_default_memory_pool().free_all_blocks()
     free = int(cupy.cuda.Device().mem_info[0])
     taken = cupy.cuda.runtime.malloc(free - (900 << 20))
     try:
-        assert mapped.nbytes > gpu.current_device().free_bytes() * 0.6
-        there = Perceptron.textbook(**options, device="cuda").fit(mapped, y)
+        assert mapped.nbytes > current_device().free_bytes() * 0.6
+        there = gpu.Perceptron.textbook(**options).fit(mapped, y)
     finally:
         cupy.cuda.runtime.free(taken)
     assert len(streamed[0].X) == len(y)
@@ -208,16 +208,17 @@ def test_a_mapped_file_larger_than_the_free_memory_gives_the_same_model(tmp_path
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_data_that_the_callers_stream_has_yet_to_make_are_waited_for(dtype):
-    cupy = gpu.usable_cupy()
+    cupy = usable_cupy()
     X, y = whole_numbers(dtype=dtype)
     linear = make(Spec(dtype=dtype, dense=True), 4, 37)
     order = np.random.default_rng(0).permutation(len(y)).astype(np.uint64)
     linear.walk(examples_of(X, y), order)
-    kernel = KernelPerceptron.textbook(degree=2, max_iter=2, tol=None, random_state=0).fit(X, y)
+    kernel = gpu.KernelPerceptron.textbook(degree=2, max_iter=2, tol=None, random_state=0)
+    kernel.fit(X, y)
     scores, busy = kernel.decision_function(X), cupy.ones((8192, 8192), np.float64)
     rows = [cupy.zeros(X.shape, dtype) for _ in range(2)]
     for _ in range(2):  # the first time compiles, which takes longer than what is waited for
-        learner = DeviceLinear(gpu.current_device(), 4, 37, dtype=dtype)
+        learner = make(Spec(dtype=dtype, dense=True, device="cuda"), 4, 37)
         for there in rows:
             there[...] = 0
         ready = cupy.asarray(X)
@@ -236,15 +237,14 @@ def test_data_that_the_callers_stream_has_yet_to_make_are_waited_for(dtype):
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo", "joint"])
 @pytest.mark.parametrize("options", [{"keep": "average"}, {"update": "batch"}, {"threshold": 3.0}])
 def test_estimators_give_the_same_model_wherever_rows_lie(multiclass, options):
-    cupy = gpu.usable_cupy()
+    cupy = usable_cupy()
     X, y = whole_numbers()
-    model = Perceptron.textbook(
+    here = rosenblatt.Perceptron.textbook(
         multiclass=multiclass, random_state=0, max_iter=6, tol=None, **options
-    )
-    here = model.set_params(device="cpu").fit(X, y)
+    ).fit(X, y)
     coef, scores = here.coef_.copy(), here.decision_function(X)
     for rows in (X, cupy.asarray(X)):
-        there = Perceptron(**model.get_params()).set_params(device="cuda").fit(rows, y)
+        there = gpu.Perceptron(**here.get_params()).fit(rows, y)
         np.testing.assert_array_equal(coef, there.coef_)
     found = there.decision_function(cupy.asarray(X))
     assert isinstance(found, cupy.ndarray)
@@ -255,11 +255,11 @@ def test_estimators_give_the_same_model_wherever_rows_lie(multiclass, options):
 def test_torch_tensors_are_taken_and_given():
     torch = pytest.importorskip("torch", reason="needs torch")
     X, y = whole_numbers()
-    model = Perceptron.textbook(random_state=0).fit(torch.from_numpy(X).cuda(), y)
+    model = gpu.Perceptron.textbook(random_state=0).fit(torch.from_numpy(X).cuda(), y)
     guesses = model.predict(torch.from_numpy(X).cuda())
     assert isinstance(guesses, torch.Tensor)
     assert guesses.is_cuda
-    here = Perceptron.textbook(random_state=0, device="cpu").fit(X, y)
+    here = rosenblatt.Perceptron.textbook(random_state=0).fit(X, y)
     np.testing.assert_array_equal(here.coef_, model.coef_)
     np.testing.assert_array_equal(here.predict(X), guesses.cpu().numpy())
 
@@ -267,22 +267,29 @@ def test_torch_tensors_are_taken_and_given():
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo", "joint"])
 @pytest.mark.parametrize("keep", ["last", "average", "vote"])
 def test_kernel_models_are_the_same(multiclass, keep):
-    cupy = gpu.usable_cupy()
+    cupy = usable_cupy()
     X, y = whole_numbers(n=1500, d=9)
     options = {"degree": 2, "gamma": 1, "multiclass": multiclass, "keep": keep, "random_state": 0}
     options |= {"max_iter": 5, "tol": None}
-    here = KernelPerceptron.textbook(**options, device="cpu").fit(X, y)
-    there = KernelPerceptron.textbook(**options, device="cuda").fit(X, y)
+    here = rosenblatt.KernelPerceptron.textbook(**options).fit(X, y)
+    there = gpu.KernelPerceptron.textbook(**options).fit(X, y)
     np.testing.assert_array_equal(here.support_, there.support_)
     np.testing.assert_array_equal(here.dual_coef_, there.dual_coef_)
     np.testing.assert_array_equal(here.predict(X), cupy.asnumpy(there.predict(cupy.asarray(X))))
 
 
-def test_many_models_are_the_same():
+def test_many_models_are_the_same(monkeypatch):
+    def one_by_one(runs, there):
+        for run in runs:
+            for _ in training.run(run.learner, run.data, run.plan, run.progress):
+                pass
+
     X, y = whole_numbers()
-    model = Perceptron.textbook(random_state=0, max_iter=5, tol=None)
+    model = gpu.Perceptron.textbook(random_state=0, max_iter=5, tol=None)
     grid = {"threshold": [0.0, 4.0], "keep": ["last", "average"], "eta0": [1.0, 0.5]}
-    here, there = (fit_many(model, X, y, grid=grid, cv=3, device=name) for name in ("cpu", "cuda"))
+    there = gpu.fit_many(model, X, y, grid=grid, cv=3)
+    monkeypatch.setattr(many, "train_together", one_by_one)
+    here = gpu.fit_many(model, X, y, grid=grid, cv=3)
     for rows, others in zip(here.models, there.models, strict=True):
         for one, other in zip(rows, others, strict=True):
             np.testing.assert_array_equal(one.coef_, other.coef_)
@@ -290,9 +297,9 @@ def test_many_models_are_the_same():
 
 
 def test_out_of_memory_is_one_sentence_and_the_model_stays():
-    cupy = gpu.usable_cupy()
+    cupy = usable_cupy()
     X, y = whole_numbers()
-    model = Perceptron.textbook(random_state=0, device="cuda").fit(X, y)
+    model = gpu.Perceptron.textbook(random_state=0).fit(X, y)
     before, pool = model.coef_.copy(), cupy.get_default_memory_pool()
     pool.free_all_blocks()
     try:
@@ -305,15 +312,15 @@ def test_out_of_memory_is_one_sentence_and_the_model_stays():
 
 
 def test_probabilities_lie_on_the_device_and_labels_that_are_words_do_not():
-    cupy = gpu.usable_cupy()
+    cupy = usable_cupy()
     X, codes = whole_numbers()
     words = np.array(["ant", "bee", "cat", "dog"])[codes]
-    model = Perceptron.textbook(random_state=0, calibrate="sigmoid", device="cuda").fit(X, words)
+    model = gpu.Perceptron.textbook(random_state=0, calibrate="sigmoid").fit(X, words)
     there = cupy.asarray(X)
     probabilities = model.predict_proba(there)
     assert isinstance(probabilities, cupy.ndarray)
     np.testing.assert_allclose(cupy.asnumpy(probabilities), model.predict_proba(X), rtol=1e-4)
     assert type(model.predict(there)) is np.ndarray  # there are no device arrays of strings
     np.testing.assert_array_equal(model.predict(there), model.predict(X))
-    numbers = Perceptron.textbook(random_state=0, device="cuda").fit(there, cupy.asarray(codes))
+    numbers = gpu.Perceptron.textbook(random_state=0).fit(there, cupy.asarray(codes))
     assert isinstance(numbers.predict(there), cupy.ndarray)

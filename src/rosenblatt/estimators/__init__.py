@@ -10,7 +10,6 @@ _NAMES = {
     "hashed_ngrams": ("HashedNgrams",),
     "kernel_perceptron": ("KernelPerceptron",),
     "lift": ("Attempt", "Lift", "find_lift"),
-    "many": ("Fits", "fit_many"),
     "online": ("OneByOne", "OnlineRun", "learn_online"),
     "perceptron": ("Perceptron",),
 }  # fmt: skip

@@ -14,7 +14,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 
-from rosenblatt.estimators import _device
 from rosenblatt.learners.examples import ONE, Examples, check_sparse, distinct
 from rosenblatt.rules import gradient
 from rosenblatt.training import History, Progress
@@ -51,7 +50,6 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "random_state": ["random_state"],
     "warm_start": ["boolean"],
     "verbose": ["verbose"],
-    "device": [StrOptions(_device.DEVICES)],
     "callbacks": [callable, list, tuple, None],
     "calibrate": [StrOptions({"sigmoid", "isotonic"}), None],
     "B": [POSITIVE, None],
@@ -161,7 +159,7 @@ def order_of(
     """
     n, omega = len(examples), examples.omega
     if is_permuted(shuffle):
-        rows, omega = distinct(_device.examples_on_host(examples), keys)
+        rows, omega = distinct(examples, keys)
         return rows, "permutation", omega
     is_named = isinstance(shuffle, bool | np.bool_ | str)
     rows = np.arange(n) if is_named else np.asarray(shuffle)

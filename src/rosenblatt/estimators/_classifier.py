@@ -17,7 +17,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.estimators import _checks as checks
-from rosenblatt.estimators import _device
 from rosenblatt.training import Epoch, Plan
 from rosenblatt.training.defaults import patience_of, tol_of
 
@@ -105,10 +104,10 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
         Returns
         -------
         scores : array (n,) for two classes, else (n, n_classes)
-            One column per label, where rows have several. On the CUDA device, if X lies there.
+            One column per label, where rows have several.
         """
         check_is_fitted(self)
-        return _device.like_input(self._scores_of(self._checked_rows(X)), X)
+        return self._scores_of(self._checked_rows(X))
 
     def predict(self, X):
         """The class of each row, or which labels it has.
@@ -120,21 +119,17 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
         Returns
         -------
         labels : array (n,), or indicator matrix (n, labels) of int
-            Where X lies on a CUDA device, there too, unless the labels are not numbers: there are
-            no device arrays of strings.
         """
         check_is_fitted(self)
         scores = self._scores_of(self._checked_rows(X))
         if getattr(self, "multiclass_", None) == "labels":
-            return _device.like_input((scores > 0).astype(np.int64), X)
+            return (scores > 0).astype(np.int64)
         codes = scores.argmax(axis=1) if scores.ndim > 1 else (scores > 0).astype(int)
-        labels = self.classes_[_device.to_host(codes)]
-        return _device.like_input(labels, X) if labels.dtype.kind in "iufb" else labels
+        return self.classes_[codes]
 
     def score(self, X, y, sample_weight=None) -> float:
         """The weighted share of rows whose label, or whole set of labels, is predicted right."""
-        labels = _device.to_host(self.predict(X))
-        return float(accuracy_score(_device.to_host(y), labels, sample_weight=sample_weight))
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
     @available_if(_has_probabilities)
     def predict_proba(self, X):
@@ -151,8 +146,7 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
         Returns
         -------
         probabilities : array (n, n_classes)
-            Where rows have several labels, each has a probability of its own. On the CUDA device,
-            if X lies there.
+            Where rows have several labels, each has a probability of its own.
 
         Examples
         --------
@@ -165,8 +159,7 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
         ([0, 0, 0], [0, 0, 0])
         """
         check_is_fitted(self)
-        scores = _device.to_host(self.decision_function(X))
-        return _device.like_input(self.calibration_.probabilities(scores), X)
+        return self.calibration_.probabilities(self.decision_function(X))
 
     @property
     def calibration_(self):
@@ -205,7 +198,7 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
         """The scores of rows before they are learned from; None if nothing is calibrated."""
         if self.calibrate is None or len(getattr(self, "classes_", ())) < 2:
             return None
-        return np.asarray(_device.to_host(self.decision_function(X)))
+        return self.decision_function(X)
 
     def _calibrate_online(self, scores_before: np.ndarray | None, known: int, truth: Any) -> None:
         """Calibrate on the scores of rows before they were learned from, by `known` classes.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,7 +12,6 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt import rules
 from rosenblatt.estimators import _checks as checks
-from rosenblatt.estimators import _device
 from rosenblatt.estimators._classifier import Classifier
 from rosenblatt.estimators._input import FLOATS, checked_data
 from rosenblatt.estimators._kernel_functions import ModelKernel
@@ -65,7 +65,7 @@ class DualModel(Classifier):
         is_first = not hasattr(self, "state_")
         if not is_first:
             self._kernel.check_same(self)
-        X, y = self._checked(_device.rows_to_host(self, X), y, reset=is_first)
+        X, y = self._checked(X, y, reset=is_first)
         check_classification_targets(y)
         weights = checks.check_weights(sample_weight, len(y))
         if is_first:
@@ -88,8 +88,6 @@ class DualModel(Classifier):
     def _scores(self, X, log, clock, support) -> np.ndarray:
         """The scores (rows, problems) by a log; `support` holds row numbers if precomputed."""
         joint, function = self._problems().joint, self._kernel.function
-        if _device.is_on_cuda(X):
-            return _device.dual_scores(self._kernel, X, support, log, clock, self.keep, joint)
 
         def entries(rows: slice) -> np.ndarray:
             K = X[rows][:, support] if function is None else function(X[rows], support)
@@ -113,11 +111,14 @@ class DualModel(Classifier):
 
     def _validation_error(self, held: HeldRows, learner: Any, averaged: bool) -> float:
         """The weighted share of the held-out rows that a learner predicts wrong."""
+        guesses = learner.problems.decide(self._scores_by(learner, held.X))
+        return float(held.weights[guesses != held.codes].sum() / held.weights.sum())
+
+    def _scores_by(self, learner: Any, X: Any) -> np.ndarray:
+        """The scores of rows by the log of a learner."""
         support, log = learner.log.by_row()
         rows = support if self.kernel == "precomputed" else learner.gram.X[support]
-        scores = self._scores(learner.gram.take(held.X), log, learner.clock, rows)
-        guesses = learner.problems.decide(_device.to_host(scores))
-        return float(held.weights[guesses != held.codes].sum() / held.weights.sum())
+        return self._scores(X, log, learner.clock, rows)
 
     def _reset(self) -> None:
         """Forget all updates."""
@@ -127,8 +128,11 @@ class DualModel(Classifier):
         if self.kernel != "precomputed":
             self.support_vectors_ = np.empty((0, self.n_features_in_), self._kernel.dtype)
 
-    def _learner(self, X, codes, omega, epochs, device="cpu") -> tuple[Any, Examples]:
-        """A learner in the present state, and its examples: the support rows, then X."""
+    def _learner(self, X, codes, omega, make: Callable[[Any], Any]) -> tuple[Any, Examples]:
+        """A learner in the present state, and its examples: the support rows, then X.
+
+        `make` constructs it: :meth:`_dual`, or :meth:`_dual_on_host` to learn online.
+        """
         if self.kernel == "precomputed" and self.support_.size:
             raise ValueError("warm_start needs the rows themselves, not their Gram matrix.")
         if self.keep == "vote" and np.max(omega, initial=0.0) > MOST_COPIES:
@@ -145,15 +149,17 @@ class DualModel(Classifier):
         if n:  # the support rows are not visited again
             omega = np.concatenate([np.zeros(n), np.broadcast_to(omega, codes.shape)])
             codes = np.concatenate([np.zeros(n, codes.dtype), codes])
-        problems, examples = self._problems(), examples_of(X, codes, omega)
-        learner: Any
-        if device == "cuda":
-            return _device.dual_on_device(self._kernel, X, problems, self.state_), examples
+        return make(X), examples_of(X, codes, omega)
+
+    def _dual(self, X: Any) -> Any:
+        """The learner of a fit, in the present state."""
+        return self._dual_on_host(X, self.max_iter)
+
+    def _dual_on_host(self, X: Any, epochs: int = 1) -> Dual:
         gram = GramBlocks(self._kernel.function, X, self.cache_size)
-        learner = Dual(problems, gram, self.state_, epochs=epochs)
         if epochs > 1:  # each entry is used again
             gram.make_all(None if callable(self.kernel) else self._kernel.function_by)
-        return learner, examples
+        return Dual(self._problems(), gram, self.state_, epochs=epochs)
 
     def _take(
         self, learner: Dual, n_rows: int, progress: Progress, kept: Moment | None = None

@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from rosenblatt.estimators import _device
 from rosenblatt.estimators._targets import indicators, refuse_indicators
 from rosenblatt.learners.examples import check_sparse
 
@@ -37,9 +36,8 @@ def checked_data(
 ) -> Any:
     """X, or X and y, as `validate_data` returns them, and with the indices of sparse X checked."""
     dtypes = dtype if isinstance(dtype, list) else [np.dtype(dtype)]
-    if type(X) is not np.ndarray and _device.is_on_cuda(X):
-        return _device.checked_on_device(estimator, X, y, dtype=dtype, reset=reset)
-    y = y if type(y) in (np.ndarray, list, str) else _device.to_host(y)
+    if type(X) is not np.ndarray:
+        refuse_device_array(estimator, X)
     labels = None if isinstance(y, str) else _plain_labels(y)
     if (
         _is_plain(X, dtypes, accept_sparse is not False)
@@ -65,6 +63,14 @@ def checked_data(
         estimator, X, y, order="C", accept_sparse=accept_sparse, dtype=dtype, reset=reset,
         ensure_all_finite=finite,
     )  # fmt: skip
+
+
+def refuse_device_array(estimator: BaseEstimator, X: Any) -> None:
+    """Raise TypeError if X lies on a CUDA device, by the device types of DLPack."""
+    if hasattr(X, "__dlpack_device__") and int(X.__dlpack_device__()[0]) in (2, 13):
+        name = type(estimator).__name__
+        there = f"use rosenblatt.gpu.{name}" if name.endswith("Perceptron") else "use NumPy arrays"
+        raise TypeError(f"X lies on a CUDA device: {there}, or copy X to the host.")
 
 
 def _is_plain(X: Any, dtypes: list[Any], accept_sparse: bool) -> bool:

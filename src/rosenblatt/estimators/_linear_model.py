@@ -12,7 +12,6 @@ from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils.extmath import safe_sparse_dot
 
 from rosenblatt import rules
-from rosenblatt.estimators import _device
 from rosenblatt.estimators._classifier import Classifier
 from rosenblatt.estimators._input import checked_data
 from rosenblatt.kernels.family_cells import SCALE
@@ -158,7 +157,7 @@ class LinearModel(SparseCoefMixin, Classifier):
         if self.feature_rates is None:
             return ONE_RATE
         if isinstance(self.feature_rates, str):
-            return idf_rates(_device.examples_on_host(examples))
+            return idf_rates(examples)
         rates = self._given_rates()
         return rates if examples.columns is None else np.append(rates[examples.columns], 1.0)
 
@@ -172,8 +171,8 @@ class LinearModel(SparseCoefMixin, Classifier):
         """Whether a full covariance matrix is kept."""
         return getattr(self, "covariance", "diagonal") == "full"
 
-    def _new_learner(self, examples: Examples, n_classes: int) -> Any:
-        """A learner on the processor with zero weights."""
+    def _new_learner(self, examples: Examples, n_classes: int, device: str = "cpu") -> Any:
+        """A learner with zero weights, on the processor or on a GPU."""
         threads, multiclass = threads_of(self.n_jobs), self.multiclass_
         counts_all = self.max_updates is not None or self.keep == "best"
         (thresholds, padding), rule = self._rule(n_classes), self._member_rule()
@@ -197,6 +196,7 @@ class LinearModel(SparseCoefMixin, Classifier):
             batch=self.update == "batch",
             threads=threads,
             full=self._is_full(),
+            device=device,
         )
         return make(spec, n_classes, examples.n_features)
 
@@ -212,10 +212,7 @@ class LinearModel(SparseCoefMixin, Classifier):
         """Set what ``"auto"`` means by all examples; see :meth:`MeanSquare.of`."""
         self._square = MeanSquare()
         if self._has_auto():
-            rates, X = self._rates(examples), getattr(examples.rows, "X", None)
-            if _device.is_on_cuda(X):
-                lengths = _device.squared_lengths_on_device(X, rates)
-            self._square = MeanSquare.of(examples, rates, lengths)
+            self._square = MeanSquare.of(examples, self._rates(examples), lengths)
         self._rule(len(self.classes_))
 
     def _settle_multiclass(self, rows: float, multilabel: bool = False) -> None:
@@ -261,8 +258,5 @@ def linear_scores(X: Any, weights: Any, bias: np.ndarray) -> Any:
     >>> linear_scores(np.eye(2), np.array([[1.0, 2.0]]), np.array([0.5]))
     array([1.5, 2.5])
     """
-    if _device.is_on_cuda(X):
-        scores = _device.scores_on_device(X, weights, bias)
-    else:
-        scores = safe_sparse_dot(X, weights.T, dense_output=True) + bias.astype(weights.dtype)
+    scores = safe_sparse_dot(X, weights.T, dense_output=True) + bias.astype(weights.dtype)
     return scores[:, 0] if scores.shape[1] == 1 else scores

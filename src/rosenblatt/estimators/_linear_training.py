@@ -15,7 +15,6 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt import training
 from rosenblatt.estimators import _checks as checks
-from rosenblatt.estimators import _device
 from rosenblatt.estimators._classifier import learns_online, progress_bar
 from rosenblatt.estimators._input import FLOATS, checked_data, refuse_bad_numbers
 from rosenblatt.estimators._linear_model import LinearModel
@@ -90,19 +89,22 @@ class LinearTraining(LinearModel):
         array(['yes'], dtype='<U3')
         """
         with self._fitting(X, y, coef_init, intercept_init, sample_weight, X_val, y_val) as run:
-            if _device.linear_device(self, run.data.examples, len(self.classes_)) == "cuda":
-                run.learner = _device.linear_on_device(run.learner)
-            with progress_bar(type(self).__name__, self.max_iter, self.verbose) as bar:
-                plan = replace(run.plan, callbacks=(*bar, *run.plan.callbacks))
-                for _ in training.run(run.learner, run.data, plan, run.progress):
-                    pass
+            self._train(run)
         checks.warn_of_budget(self)
         return self
 
+    def _train(self, run: Run) -> None:
+        """Do the run, with a progress bar if `verbose`."""
+        with progress_bar(type(self).__name__, self.max_iter, self.verbose) as bar:
+            plan = replace(run.plan, callbacks=(*bar, *run.plan.callbacks))
+            for _ in training.run(run.learner, run.data, plan, run.progress):
+                pass
+
     @contextmanager
     def _fitting(
-        self, X, y, coef_init=None, intercept_init=None, sample_weight=None, X_val=None, y_val=None
-    ) -> Iterator[Run]:
+        self, X, y, coef_init=None, intercept_init=None, sample_weight=None, X_val=None, y_val=None,
+        device="cpu",
+    ) -> Iterator[Run]:  # fmt: skip
         """Check the input and prepare the run that the block must do; then set the attributes."""
         with checks.untouched_on_failure(self):
             self._check_parameters()
@@ -135,7 +137,7 @@ class LinearTraining(LinearModel):
             elif out is not None:
                 validate = _error_on(examples.reweighted(omega), out)
             self._settle_units(examples, found.squares)
-            learner = self._new_learner(examples, len(self.classes_))
+            learner = self._new_learner(examples, len(self.classes_), device)
             base = self._start(learner, examples, *start)
             data = Drawn(examples, order, draw, checks.seed_of(self.random_state, random))
             run = Run(learner, data, self._plan(validate), Progress())
@@ -145,7 +147,7 @@ class LinearTraining(LinearModel):
             if self.calibrate is not None:
                 rows = X_val if out is None else X[out]
                 truth = held.truth() if out is None else targets.truth(out)
-                self._calibrate_on(_device.to_host(self._scores_of(rows)), truth, reset=True)
+                self._calibrate_on(self._scores_of(rows), truth, reset=True)
 
     def _screens(self) -> bool:
         """Whether the learner can skip rows by their copies in 8 bits."""
@@ -153,8 +155,6 @@ class LinearTraining(LinearModel):
 
     def _survey(self, examples: Examples, X: Any) -> Survey:
         """One pass over all rows before training; NaN and infinity are refused."""
-        if _device.is_on_cuda(X):  # checked there
-            return Survey(1.0)
         n_classes, pairwise = len(self.classes_), self.multiclass_ == "ovo"
         copies = self._screens() and (pairwise or n_problems(n_classes, self.multiclass_) == 1)
         found = survey(
@@ -321,7 +321,7 @@ class LinearTraining(LinearModel):
         """The checked rows, labels and weights; the first call makes the learner."""
         self._check_parameters()
         is_first = not hasattr(self, "_learner")
-        dtype, X = FLOATS if is_first else self._learner.dtype, _device.rows_to_host(self, X)
+        dtype = FLOATS if is_first else self._learner.dtype
         X, y = checked_data(self, X, y, dtype=dtype, reset=is_first, indices=False, multilabel=True)
         multilabel = y.ndim == 2
         if y.dtype.kind in "fcO":

@@ -158,7 +158,6 @@ def check_multilabel_options(estimator: Any) -> None:
         "multiclass": estimator.multiclass in ("ovo", "joint"),
         "class_weight": estimator.class_weight is not None,
         "max_updates": estimator.max_updates is not None,
-        "device": getattr(estimator, "device", "cpu") == "cuda",
     }
     for name in (name for name, is_given in given.items() if is_given):
         raise ValueError(

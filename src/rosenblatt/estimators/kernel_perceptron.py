@@ -13,7 +13,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from rosenblatt.estimators import _checks as checks
-from rosenblatt.estimators import _device
 from rosenblatt.estimators._classifier import learns_online, progress_bar
 from rosenblatt.estimators._dual_model import DualModel
 from rosenblatt.estimators._kernel_functions import ModelKernel
@@ -73,10 +72,6 @@ class KernelPerceptron(DualModel):
         As for :class:`rosenblatt.Perceptron`, with the same defaults.
     early_stopping, validation_fraction, n_iter_no_change, class_weight, verbose, callbacks
         As for :class:`rosenblatt.Perceptron`, with the same defaults.
-    device : {"auto", "cpu", "cuda"}, default="auto"
-        Where `fit` learns: as for :class:`rosenblatt.Perceptron`. On a GPU all Gram entries are
-        kept if its memory allows, else those of corrected rows; `cache_size` is ignored.
-        `partial_fit` learns on the processor.
     cache_size : float, default=200
         Memory for Gram entries in MiB: half for the blocks in use, half for a cache of rows of the
         Gram matrix. The result does not depend on it.
@@ -142,7 +137,6 @@ class KernelPerceptron(DualModel):
     max_updates: int | None = None
     tol: float | None = None
     cache_size: float = 200
-    device: str = "auto"
 
     _parameter_constraints = checks.CONSTRAINTS | {
         "multiclass": [StrOptions({"ovr", "ovo", "joint"})],
@@ -205,10 +199,9 @@ class KernelPerceptron(DualModel):
         """
         with checks.untouched_on_failure(self):
             self._check_parameters()
-            continues, on_cuda = self.warm_start and hasattr(self, "state_"), _device.is_on_cuda(X)
+            continues = self.warm_start and hasattr(self, "state_")
             known = self.classes_ if continues else None
-            X, y = self._checked(_device.to_host(X), y, reset=not continues)
-            device = _device.dual_device(self, X, on_cuda)
+            X, y = self._checked(X, y, reset=not continues)
             targets = Targets.of(y)
             self.classes_ = targets.classes
             omega = targets.weights(sample_weight, self.class_weight)
@@ -225,7 +218,7 @@ class KernelPerceptron(DualModel):
             seed = checks.seed_of(self.random_state, random)
             if not continues:
                 self._reset()
-            learner, examples = self._learner(X, targets.codes, omega, self.max_iter, device)
+            learner, examples = self._learner(X, targets.codes, omega, self._dual)
             data = Drawn(examples, rows + np.uint64(self.support_.size), draw, seed)
             progress = Progress(steps=self._progress.steps, visits=self._progress.visits)
             with progress_bar("KernelPerceptron", self.max_iter, self.verbose) as bar:
@@ -287,7 +280,7 @@ class KernelPerceptron(DualModel):
                 self.classes_, codes = known, np.searchsorted(known, y[start:end])
                 some = weights[start:end] if weights.size > 1 else weights
                 omega = checks.weighted_by_class(some, self.class_weight, known, codes)
-                learner, examples = self._learner(X[start:end], codes, omega, epochs=1)
+                learner, examples = self._learner(X[start:end], codes, omega, self._dual_on_host)
                 order = np.arange(self.support_.size, len(examples), dtype=np.uint64)
                 order = order[omega > 0] if omega.size > 1 else order
                 if len(known) > 1:

@@ -89,11 +89,6 @@ class Perceptron(LinearTraining):
         Start from the weights of the last fit.
     verbose : int, default=0
         1 shows a progress bar.
-    device : {"auto", "cpu", "cuda"}, default="auto"
-        Where `fit` learns. ``"cuda"`` needs the extra ``gpu`` and dense rows; rows on a GPU (CuPy,
-        torch, anything with DLPack) stay there, and predictions are returned there. ``"auto"``:
-        where the rows are, or on a GPU if there is one and many classes make it faster. See the
-        guide, *On the GPU*.
     callbacks : callable, list of callables or None, default=None
         Each is called with every :class:`rosenblatt.training.Epoch`; returning True ends the run.
     calibrate : {"sigmoid", "isotonic"} or None, default=None
@@ -173,7 +168,6 @@ class Perceptron(LinearTraining):
     max_updates: Any = None
     tol: Any = "auto"
     n_iter_no_change: Any = "auto"
-    device: str = "auto"
 
     _parameter_constraints = CONSTRAINTS | {
         name: [*CONSTRAINTS[name], AUTO]

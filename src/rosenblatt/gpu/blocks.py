@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from rosenblatt.gpu.arrays import Chunk, Resident, Streamed, device_rows
 from rosenblatt.gpu.device import NO_POINTER
-from rosenblatt.gpu.problem_table import ModelSettings, problem_table, screen_error
-from rosenblatt.gpu.rows import Chunk, Resident, Streamed, device_rows
+from rosenblatt.learners import Spec
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
@@ -21,25 +22,89 @@ WIDE = 1024  # features, beyond which products take longer than walks
 MAX_CAPTURED = 1024  # blocks of a walk that is launched as one CUDA graph
 MAX_GRAPHS = 4  # cached graphs, one per shape of a walk
 
+PROBLEM = np.dtype(
+    [
+        ("below", "f8"), ("above", "f8"), ("padding", "f8"), ("negative", "i4"), ("positive", "i4"),
+        ("weights", "i4"), ("rates", "i4"), ("model", "i4"), ("active", "i4"),
+    ]
+)  # fmt: skip
+"""struct Problem of kernels.cu."""
+
+
+def problem_table(specs: Sequence[Spec], n_classes: int) -> np.ndarray[Any, np.dtype[Any]]:
+    """The problems of some models, one model after the other.
+
+    >>> problem_table([Spec(multiclass="ovo")], 3)[["negative", "positive"]].tolist()
+    [(0, 1), (0, 2), (1, 2)]
+    """
+    multiclass, dtype = specs[0].multiclass, specs[0].dtype
+    per_model = n_problems(n_classes, multiclass)
+    table = np.zeros(len(specs) * per_model, PROBLEM)
+    if n_classes <= 2:
+        sides = [(0, 1)]
+    elif multiclass == "ovo":
+        sides = list(combinations(range(n_classes), 2))
+    else:
+        sides = [(-1, c) for c in range(n_classes)]
+    for number, spec in enumerate(specs):
+        own = table[number * per_model : (number + 1) * per_model]
+        own["below"], own["above"] = (rounded_down(t, dtype) for t in spec.thresholds)
+        own["padding"] = spec.padding * spec.padding
+        own["negative"], own["positive"] = zip(*sides, strict=True)
+        own["model"], own["active"] = number, 1
+    return table
+
+
+def rounded_down(number: float, dtype: Any) -> float:
+    """The largest number of a type that is not above a number; no score lies between the two.
+
+    >>> rounded_down(-5e-324, np.float32) < 0 < 0.1 - rounded_down(0.1, np.float32)
+    True
+    """
+    kind = np.dtype(dtype).type
+    rounded = kind(number)
+    if float(rounded) > number:
+        rounded = np.nextafter(rounded, kind(-np.inf))
+    return float(rounded)
+
+
+def screen_error(features: int) -> float:
+    """A bound on the error of a score computed on tensor cores, relative to ``‖w‖·‖x‖``.
+
+    Entries are truncated to 10 bits: the relative error of each is below 2⁻¹⁰, that of each product
+    below ``2⁻⁹ + 2⁻²⁰``; by the Cauchy-Schwarz inequality the error of their sum is at most that
+    share of ``‖w‖·‖x‖``. Summing n numbers, truncated to 23 bits at every step, adds less than
+    ``n·2⁻²²`` of the sum of their absolute values. The score in single precision, which replaces it
+    near the threshold, has half of the latter error itself.
+
+    >>> round(screen_error(2048), 5)
+    0.00269
+    """
+    return 2.0**-9 + 2.0**-20 + 1.5 * features * 2.0**-22
+
 
 class Blocks:
     """Linear models on the GPU, of the same classes, that visit the same rows in the same order.
 
-    A block has `block_rows` rows, at most 1,024 for ``multiclass="joint"``. Other parameters are as
-    for :class:`rosenblatt.learners.linear.Linear`.
+    `specs` say what each model is; they may differ in thresholds, padding and averaging. A block
+    has `block_rows` rows, at most 1,024 for ``multiclass="joint"``.
     """
 
     def __init__(
-        self, device: Any, models: Sequence[ModelSettings], n_classes: int, n_features: int, *,
-        multiclass: str = "ovr", dtype: Any = np.float32, rates: Array | None = None,
+        self,
+        device: Any,
+        specs: Sequence[Spec],
+        n_classes: int,
+        n_features: int,
         block_rows: int | None = None,
-    ) -> None:  # fmt: skip
-        self.device, self.models, self.n_classes = device, list(models), n_classes
-        self.multiclass, self.n_features, self.dtype = multiclass, n_features, np.dtype(dtype)
+    ) -> None:
+        self.device, self.specs, self.n_classes = device, list(specs), n_classes
+        multiclass, rates = specs[0].multiclass, specs[0].rates
+        self.n_features, self.dtype = n_features, np.dtype(specs[0].dtype)
         self.is_joint = multiclass == "joint" and n_classes > 2
         self.is_pairwise = multiclass == "ovo" and n_classes > 2
         self.per_model = n_problems(n_classes, multiclass)
-        self.host_table = table = problem_table(models, n_classes, multiclass, dtype)
+        self.host_table = table = problem_table(specs, n_classes)
         self.n = n = len(table)
         # Larger blocks take more time for Gram matrices and less for walks.
         self.size = block_rows or (512 if n_features > WIDE and not self.is_joint else 1024)
@@ -51,13 +116,12 @@ class Blocks:
         with device.main:
             self.table = xp.asarray(table.view(np.uint8))
             self.W = xp.zeros((n, n_features), self.dtype)
-            self.averages = any(model.averaging for model in models)
+            self.averages = any(spec.averaging for spec in specs)
             self.U: Any = xp.zeros((n, n_features)) if self.averages else None
             self.bias, self.bias_sums, self.clock = (xp.zeros(n) for _ in range(3))
             self.before: Any = None  # the weights and biases at the last mark or measure
             squares = table["padding"]  # a bias counts as the weight of the padding, b/c
             self._scale = xp.asarray(np.where(squares > 0, squares, 1.0))
-            rates = np.ones(1, np.float32) if rates is None else rates
             self.rates = None if rates.size == 1 and rates[0] == 1 else xp.asarray(rates)
             self.largest_rate = float(np.abs(rates).max())
         self._cached_rows: dict[int, tuple[Any, Any]] = {}
@@ -81,7 +145,7 @@ class Blocks:
             (w.astype(np.float64) ** 2).sum(axis=1) + b * b / self._scale
             for w, b in (now, (self.W.astype(np.float64) - W, self.bias - bias))
         ]
-        found = self.device.host(self.device.xp.stack(squares)).reshape(2, len(self.models), -1)
+        found = self.device.host(self.device.xp.stack(squares)).reshape(2, len(self.specs), -1)
         W[...], bias[...] = now
         return np.sqrt(found.sum(axis=2).T)
 
@@ -238,7 +302,7 @@ class Blocks:
         if self.is_joint:
             threads = max(32, 1 << (n - 1).bit_length())
             self._launch(
-                "walk_joint", (len(self.models), 1), (threads, 1),
+                "walk_joint", (len(self.specs), 1), (threads, 1),
                 (*block, int32(self.n_classes), codes, *shared, *lists, *counted, buffers.scratch),
             )  # fmt: skip
             return
@@ -278,7 +342,7 @@ class Blocks:
         if self.screens:
             self._measure_weights(buffers.count)
         self._launch(
-            "count_mistakes", (-(-n // 32), len(self.models)), (32, 8),
+            "count_mistakes", (-(-n // 32), len(self.specs)), (32, 8),
             (buffers.S, int32(self.size), int32(n), int32(self.per_model), self.table,
              buffers.codes[at:], *self._weights_at(at), buffers.row_updates, int32(self.size),
              int32(not self.is_pairwise), buffers.mistakes, buffers.updated),
@@ -299,7 +363,7 @@ class Blocks:
         self, examples: Examples, visited: Array, counts: Array, omega: Array | None
     ) -> list[Tally]:
         """The tally of a walk for each model."""
-        m, updates = len(self.models), counts[: self.n].reshape(len(self.models), -1).sum(axis=1)
+        m, updates = len(self.specs), counts[: self.n].reshape(len(self.specs), -1).sum(axis=1)
         mistakes, updated = counts[self.n : self.n + m], counts[self.n + m :]
         pairs = self.is_pairwise
         if omega is None:
@@ -316,6 +380,22 @@ class Blocks:
             )
             for i in range(m)
         ]  # fmt: skip
+
+    def keep_rows(self, examples: Examples, X: Any) -> None:
+        """Walk over X, on the device, where these examples are given."""
+        host = examples.rows.X  # type: ignore[union-attr]
+        self._cached_rows[id(host)] = (
+            host,
+            Resident(self.device, X.astype(host.dtype, copy=False)),
+        )
+
+    def use_rows(self, examples: Examples, X: Any) -> None:
+        """Take the rows of these examples from X, which lies on the device."""
+        host = examples.rows.X  # type: ignore[union-attr]
+        self._cached_rows[id(host)] = (
+            host,
+            Resident(self.device, X.astype(host.dtype, copy=False)),
+        )
 
     def on_device(self, examples: Examples) -> tuple[Resident | Streamed, Any]:
         """The rows and classes of examples on the GPU; cached."""
@@ -336,7 +416,7 @@ class Buffers:
     etas: Any = None
 
     def __init__(self, blocks: Blocks, room: int) -> None:
-        xp, n, size, models = blocks.device.xp, blocks.n, blocks.size, len(blocks.models)
+        xp, n, size, models = blocks.device.xp, blocks.n, blocks.size, len(blocks.specs)
         self.room, shape = room, (size, blocks.n_features)
         self.X = [xp.empty(shape, blocks.dtype) for _ in range(SLOTS)]
         rated = blocks.rates is not None

@@ -32,7 +32,7 @@ def _cupy() -> Any:
             raise DeviceError(
                 f"CuPy cannot be loaded, as {error.name} is missing: {INSTALL}."
             ) from error
-        raise DeviceError(f"device='cuda' needs CuPy: {INSTALL}.") from error
+        raise DeviceError(f"The GPU needs CuPy: {INSTALL}.") from error
     except ImportError as error:
         raise DeviceError(
             f"CuPy does not fit this machine ({_first_line(error)}): install the build for the "
@@ -72,7 +72,7 @@ def _translate(error: BaseException) -> DeviceError:
     if kind == "OutOfMemoryError" or "cudaErrorMemoryAllocation" in text or "out of memory" in text:
         return DeviceError(
             "The CUDA device is out of memory: free what other programs hold there, train on fewer "
-            "rows or models at a time, or use device='cpu'."
+            "rows or models at a time, or train on the processor."
         )
     if "InsufficientDriver" in text:
         return DeviceError(

@@ -1,20 +1,18 @@
-"""The linear learner on the GPU: it takes the steps of the learner on the CPU."""
+"""Linear learners on the GPU, alone or in a group: they take the steps of those on the CPU."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.gpu.blocks import Blocks
-from rosenblatt.gpu.device import translated_errors
-from rosenblatt.gpu.problem_table import ModelSettings
+from rosenblatt.gpu.device import current_device, translated_errors
 from rosenblatt.learners import Spec, make
-from rosenblatt.learners.examples import ONE, Examples, examples_of
-from rosenblatt.learners.linear import Linear
-from rosenblatt.learners.parts import ONE_RATE
+from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.problems import CountedByScores, Problems
 from rosenblatt.learners.protocol import Array, Limits, Tally
 from rosenblatt.learners.weights import State, Weights
@@ -23,37 +21,40 @@ _SCORED = 4096  # rows scored at a time when errors are counted
 
 
 class DeviceLinear(CountedByScores):
-    """Perceptrons with their weights on the GPU.
+    """Perceptrons with their weights on the GPU, the current one by default.
 
     Limits on the longest run of correct predictions are ignored, as problems walk through a block
-    in parallel: the pocket (``keep="best"``) compares weights at the ends of epochs only.
-    Parameters are those of :class:`rosenblatt.learners.linear.Linear` for dense rows.
+    in parallel: the pocket (``keep="best"``) compares weights at the ends of epochs only. Rows are
+    dense. The other parameters are those of :func:`rosenblatt.learners.make`.
     """
 
     dense = True
 
     def __init__(
-        self, device: Any, n_classes: int, n_features: int, *, multiclass: str = "ovr",
-        thresholds: tuple[float, float] = (0.0, 0.0), padding: float = 1.0,
-        averaging: bool = False, rates: Array = ONE_RATE, dtype: Any = np.float32,
-        batch: bool = False, block_rows: int | None = None,
-    ) -> None:  # fmt: skip
-        settings = ModelSettings(thresholds, padding, averaging)
+        self,
+        spec: Spec,
+        n_classes: int,
+        n_features: int,
+        device: Any = None,
+        block_rows: int | None = None,
+    ) -> None:
         with translated_errors():
-            blocks = Blocks(
-                device, [settings], n_classes, n_features, multiclass=multiclass, dtype=dtype,
-                rates=rates, block_rows=block_rows,
-            )  # fmt: skip
-        self._attach(blocks, 0, rates, batch)
+            device = current_device() if device is None else device
+            self._attach(Blocks(device, [spec], n_classes, n_features, block_rows), 0)
 
-    def _attach(self, blocks: Blocks, number: int, rates: Array, batch: bool) -> None:
+    def _attach(self, blocks: Blocks, number: int) -> None:
         """Use the weights of model `number` of some blocks."""
-        settings = blocks.models[number]
-        self.blocks, self.device, self.batch, self.rates = blocks, blocks.device, batch, rates
-        self.averaging, self.padding = settings.averaging, settings.padding
-        self.thresholds = settings.thresholds
-        self.problems = Problems(blocks.n_classes, blocks.multiclass, settings.thresholds)
+        self.blocks, self.device = blocks, blocks.device
+        self.spec = spec = blocks.specs[number]
+        self.averaging = spec.averaging
+        self.batch = spec.batch
+        self.problems = Problems(blocks.n_classes, spec.multiclass, spec.thresholds)
         self.own = slice(number * blocks.per_model, (number + 1) * blocks.per_model)
+
+    def use_rows(self, examples: Examples, X: Any) -> None:
+        """Take the rows of these examples from X, the same rows on the device."""
+        with translated_errors(), self.device.after_caller():
+            self.blocks.use_rows(examples, self.device.xp.from_dlpack(X))
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -89,7 +90,7 @@ class DeviceLinear(CountedByScores):
                 updates += problems.updates_of(signs, weight)
                 updated += int((signs != 0).any(axis=1).sum())
                 mistakes += int(problems.is_mistaken(S.T, codes).sum())
-            change = eta * self.padding**2 * bias_total
+            change = eta * self.spec.padding**2 * bias_total
             blocks.W += blocks.dtype.type(eta) * total
             blocks.bias += change
             if self.averaging:
@@ -100,8 +101,8 @@ class DeviceLinear(CountedByScores):
         return Tally(len(order), float(weights.sum()), updates, updated, mistakes, 0, None)
 
     def _all_rates(self) -> Any:
-        rates = np.full(self.blocks.n_features, self.rates[-1], np.float32)
-        rates[: self.rates.size] = self.rates[: self.blocks.n_features]
+        rates = np.full(self.blocks.n_features, self.spec.rates[-1], np.float32)
+        rates[: self.spec.rates.size] = self.spec.rates[: self.blocks.n_features]
         return self.device.xp.asarray(rates)
 
     def _weight_of_problems(self, codes: Array, weights: Array) -> Array:
@@ -149,9 +150,7 @@ class DeviceLinear(CountedByScores):
         self, examples: Examples, order: Array, etas: Array, epochs: int
     ) -> Array | None:
         """How often each row would be corrected in the next epochs (two classes, online)."""
-        X = self.device.host(examples.rows.X)  # type: ignore[union-attr]
-        here = examples_of(X, examples.codes, examples.omega)
-        return self.on_host().row_updates(here, order, etas, epochs)
+        return self.on_host().row_updates(examples, order, etas, epochs)
 
     def _present(self, averaged: bool = False) -> tuple[Any, Any]:
         """The weights and biases on the GPU, or their average."""
@@ -226,18 +225,70 @@ class DeviceLinear(CountedByScores):
     def settle(self) -> None:
         """Nothing to do: averaging sums are not lazy here."""
 
-    def on_host(self) -> Linear:
+    def on_host(self) -> Any:
         """A learner on the CPU in the same state."""
-        spec = Spec(
-            multiclass=self.blocks.multiclass,
-            thresholds=self.thresholds,
-            padding=self.padding,
-            averaging=self.averaging,
-            rates=self.rates,
-            dtype=self.dtype,
-            dense=True,
-            batch=self.batch,
-        )
-        twin: Linear = make(spec, self.problems.n_classes, self.blocks.n_features)
+        twin = make(replace(self.spec, device="cpu"), self.blocks.n_classes, self.blocks.n_features)
         twin.restore(self.state())
         return twin
+
+
+class GroupMember(DeviceLinear):
+    """A model that is trained in a group, which sets its tally and norms after each walk.
+
+    It has no reference to the group: a cycle would keep the arrays until garbage is collected.
+    """
+
+    tally: Tally
+    norms: tuple[float, float]
+
+    def __init__(self, blocks: Blocks, number: int) -> None:
+        self._attach(blocks, number)
+
+    def walk(self, examples: Any, order: Array, etas: Any = None, limits: Any = Limits()) -> Tally:  # noqa: B008
+        """The tally of the group's last walk for this model."""
+        assert self.tally.visits == len(order)
+        return self.tally
+
+    def mark(self) -> None:
+        """Done by the group for all members."""
+
+    def measure(self) -> tuple[float, float]:
+        """The norm of all weights, and of their change in the group's last walk."""
+        return self.norms
+
+
+class ModelGroup:
+    """Linear models of the same classes and rows, on the GPU.
+
+    `weightings` holds for each model the row of `omega` with its row weights. `specs` may differ
+    in thresholds, padding and averaging.
+    """
+
+    def __init__(
+        self, specs: Sequence[Spec], weightings: Array, n_classes: int, n_features: int
+    ) -> None:
+        with translated_errors():
+            self.blocks = Blocks(current_device(), specs, n_classes, n_features)
+            self.blocks.assign("weights", np.asarray(weightings))
+            self.blocks.assign("rates", np.arange(len(specs)))
+            with self.blocks.device.main:
+                self.blocks.mark()
+        self.members = [GroupMember(self.blocks, number) for number in range(len(specs))]
+        self._active = np.ones(len(specs), bool)
+
+    def walk(
+        self, examples: Examples, order: Array, etas: Array, omega: Array, active: Array
+    ) -> None:
+        """Visit the rows in this order with all active models.
+
+        `etas` is (models, 1 or visits), `omega` (weightings, rows).
+        """
+        with translated_errors():
+            if not np.array_equal(active, self._active):
+                self.blocks.assign("active", active.astype(np.int32))
+                self._active = active.copy()
+            tallies = self.blocks.walk(examples, order, etas, omega=omega)
+            with self.blocks.device.main:
+                norms = self.blocks.measure().tolist()
+            for member, tally, (norm, change) in zip(self.members, tallies, norms, strict=True):
+                member.tally, member.norms = tally, (norm, change)

@@ -86,8 +86,10 @@ def make(spec: Spec, n_classes: int, n_features: int) -> Any:
     >>> learner.weights().weights.round(3)
     array([[ 0.422, -0.13 ]])
     """
-    if spec.device != "cpu":
-        raise ValueError(f"there is no device {spec.device!r}; there is 'cpu'")
+    if spec.device == "cuda":
+        from rosenblatt.gpu.linear import DeviceLinear
+
+        return DeviceLinear(spec, n_classes, n_features)
     from rosenblatt.learners.linear import Linear
 
     if spec.rule is None:

@@ -107,10 +107,6 @@ class GramBlocks:
             return entries[np.ix_(rows, columns)]
         return np.ascontiguousarray(self.kernel(self.X[rows], self.X[columns]))
 
-    def take(self, X: Any) -> Any:
-        """Other rows on the device of the matrix."""
-        return X
-
     def given(self, rows: Array) -> Any:
         """Some rows of the matrix, on the CPU."""
         return self.X[rows]

@@ -74,6 +74,7 @@ def from_file(arrays: Arrays, about: About) -> Classifier:
     if name not in (*LINEAR, KERNEL):
         raise ValueError(f"{name!r} is not an estimator that this release knows")
     parameters = dict(about["parameters"])
+    parameters.pop("device", None)  # of earlier files: where a model was trained
     if name == "Perceptron":
         _drop_penalties(parameters)
     if isinstance(parameters["class_weight"], list):

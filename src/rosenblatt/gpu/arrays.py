@@ -1,18 +1,60 @@
-"""Rows on the GPU: resident if they fit, else streamed while earlier ones are learned from."""
+"""Arrays on the GPU: what callers hand over, and the rows that learners walk over.
+
+Rows are resident if they fit, else streamed while earlier ones are learned from.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from rosenblatt.gpu.device import CUDA, CUDA_MANAGED, DeviceError, current_device, translated_errors
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.protocol import Array
 
 _STREAMED_BYTES = 256 << 20  # of each of the two buffers for streamed rows, at most
 _SHARE_OF_MEMORY = 0.6  # of the free GPU memory that resident rows may take
+
+
+def is_on_cuda(array: Any) -> bool:
+    """Whether an array lies on a CUDA device."""
+    if not hasattr(array, "__dlpack_device__"):
+        return False
+    return int(array.__dlpack_device__()[0]) in (CUDA, CUDA_MANAGED)
+
+
+def device_of(array: Any) -> Any:
+    """The current device; an error if the array lies on another one."""
+    device, number = current_device(), int(array.__dlpack_device__()[1])
+    if number != device.number:
+        raise DeviceError(
+            f"Data lie on CUDA device {number}, but the current one is {device.number}: move them "
+            "there, or make their device the current one."
+        )
+    return device
+
+
+def to_host(array: Any) -> Any:
+    """A copy in host memory of an array on a CUDA device; other arrays unchanged."""
+    if not is_on_cuda(array):
+        return array
+    device = device_of(array)
+    with translated_errors():
+        return device.host(device.xp.from_dlpack(array))
+
+
+def like_input(result: Any, X: Any) -> Any:
+    """The result as the kind of array that X is, which lies on a CUDA device (CuPy, torch, JAX)."""
+    with translated_errors():
+        result = current_device().xp.asarray(result)
+    module = sys.modules.get(type(X).__module__.partition(".")[0])
+    if module is None or module.__name__ == "cupy" or not hasattr(module, "from_dlpack"):
+        return result
+    return module.from_dlpack(result)
 
 
 class Chunk(NamedTuple):

@@ -1,4 +1,4 @@
-"""Many models at once: the same models as one by one, on the processor and on the device."""
+"""Many models at once on the device: those of one run after the other on the processor."""
 
 from itertools import chain
 
@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.model_selection import KFold
-from tests.gpu.standin import needs_compiler, on_device
 
-from rosenblatt import KernelPerceptron, Perceptron, fit_many
-from rosenblatt.gpu.device import DeviceError
+import rosenblatt
+from rosenblatt import training
+from rosenblatt.gpu import DeviceError, KernelPerceptron, Perceptron, fit_many, many
+from tests.gpu.standin import needs_compiler, on_device
 
 
 def data(n=150, d=5, classes=3):
@@ -23,21 +24,32 @@ def textbook(**options):
     return Perceptron.textbook(**{"random_state": 2, "max_iter": 6, "tol": 0.01} | options)
 
 
+def on_both(monkeypatch, *arguments, **options):
+    """The models of `fit_many`, trained one by one on the processor and together on the device."""
+
+    def one_by_one(runs, there):
+        for run in runs:
+            for _ in training.run(run.learner, run.data, run.plan, run.progress):
+                pass
+
+    with monkeypatch.context() as patched:
+        patched.setattr(many, "train_together", one_by_one)
+        here = fit_many(*arguments, **options)
+    return here, fit_many(*arguments, **options)
+
+
 GRID = {"threshold": [0.0, 2.0], "eta0": [1.0, 0.5], "keep": ["last", "average", "late_average"]}
 
 
 @needs_compiler
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo", "joint"])
 @pytest.mark.parametrize("shuffle", [True, False, "random"])
-def test_both_devices_fit_the_same_models(standin, multiclass, shuffle):
+def test_both_devices_fit_the_same_models(standin, monkeypatch, multiclass, shuffle):
     X, y = data()
     model = textbook(multiclass=multiclass, shuffle=shuffle)
     weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
-    fits = [
-        fit_many(model, X, y, grid=GRID, cv=3, sample_weight=weights, device=name)
-        for name in ("cpu", "cuda")
-    ]
-    assert [fit.device for fit in fits] == ["cpu", "cuda"]
+    fits = on_both(monkeypatch, model, X, y, grid=GRID, cv=3, sample_weight=weights)
+    assert ("walk_joint" if multiclass == "joint" else "walk") in standin.launched
     assert len(fits[0].models) == 12
     for here, there in zip(*(chain(*fit.models) for fit in fits), strict=True):
         np.testing.assert_array_equal(here.coef_, there.coef_)
@@ -56,32 +68,33 @@ def test_both_devices_fit_the_same_models(standin, multiclass, shuffle):
 
 
 @needs_compiler
-def test_rates_that_fall_count_the_visits_of_each_model(standin):
+def test_rates_that_fall_count_the_visits_of_each_model(standin, monkeypatch):
     X, y = data()
     model = textbook(learning_rate=lambda t: 2.0 ** -(t % 5))
-    here, there = (fit_many(model, X, y, cv=3, device=name) for name in ("cpu", "cuda"))
+    here, there = on_both(monkeypatch, model, X, y, cv=3)
     for one, other in zip(here.models[0], there.models[0], strict=True):
         np.testing.assert_array_equal(one.coef_, other.coef_)
 
 
 @needs_compiler
-def test_repeated_orders_are_fitted_side_by_side(standin):
+def test_repeated_orders_are_fitted_side_by_side(standin, monkeypatch):
     X, y = data()
     grid = {"random_state": [0, 1, 2], "keep": ["last", "average"]}
-    here, there = (
-        fit_many(textbook(), X, y, grid=grid, device=name, n_jobs=2) for name in ("cpu", "cuda")
-    )
+    here, there = on_both(monkeypatch, textbook(), X, y, grid=grid)
     for one, other in zip(here.models, there.models, strict=True):
         np.testing.assert_array_equal(one.coef_, other.coef_)
     orders = {model.n_updates_ for model in there.models if model.keep == "last"}
     assert len(orders) > 1
 
 
-def test_in_the_given_order_the_models_are_those_of_fit():
+@needs_compiler
+@pytest.mark.parametrize("place", [np.array, on_device])
+def test_in_the_given_order_the_models_are_those_of_fit(standin, place):
     X, y = data()
-    fits = fit_many(textbook(shuffle=False), X, y, grid=GRID, n_jobs=2)
+    fits = fit_many(textbook(shuffle=False), place(X), y, grid=GRID)
     for model, params in zip(fits.models, fits.results["params"], strict=True):
-        alone = textbook(shuffle=False, **params).fit(X, y)
+        given = textbook(shuffle=False, **params).get_params()
+        alone = rosenblatt.Perceptron(**given).fit(X, y)
         np.testing.assert_array_equal(alone.coef_, model.coef_)
         assert alone.n_updates_ == model.n_updates_
     with pytest.raises(AttributeError, match="give cv=5"):
@@ -89,7 +102,8 @@ def test_in_the_given_order_the_models_are_those_of_fit():
     assert repr(fits).startswith("Fits(12 settings, ")
 
 
-def test_the_table_is_that_of_a_grid_search():
+@needs_compiler
+def test_the_table_is_that_of_a_grid_search(standin):
     X, y = data()
     fits = fit_many(textbook(), X, y, grid={"threshold": [0.0, 5.0]}, cv=KFold(4))
     scores = np.array([fits.results[f"split{i}_test_score"] for i in range(4)])
@@ -103,16 +117,8 @@ def test_the_table_is_that_of_a_grid_search():
     assert "best 0." in repr(fits)
 
 
-def test_folds_of_an_indicator_matrix_are_scored_by_whole_sets_of_labels():
-    X, y = data()
-    Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0, y > 0]).astype(int)
-    fits = fit_many(textbook(max_iter=2, multiclass="auto"), X, Y, cv=2)
-    for fold, (_, test) in enumerate(KFold(2).split(X)):
-        expected = fits.models[0][fold].score(X[test], Y[test])
-        assert fits.results[f"split{fold}_test_score"].tolist() == [expected]
-
-
-def test_a_fold_never_sees_the_rows_it_holds_out():
+@needs_compiler
+def test_a_fold_never_sees_the_rows_it_holds_out(standin):
     X, y = data()
     poisoned = X.copy()
     (train, test), *_ = KFold(3).split(X)
@@ -127,7 +133,7 @@ def test_a_fold_never_sees_the_rows_it_holds_out():
 def test_other_estimators_are_fitted_one_by_one(standin):
     X, y = data(n=60)
     others = [KernelPerceptron(random_state=0, max_iter=2, tol=None), textbook(keep="best")]
-    fits = fit_many([*others, textbook()], X, y, cv=2, device="cuda")
+    fits = fit_many([*others, textbook()], X, y, cv=2)
     assert [type(row[0]).__name__ for row in fits.models] == [
         "KernelPerceptron",
         *["Perceptron"] * 2,
@@ -139,11 +145,11 @@ def test_what_cannot_be_is_said(standin):
     X, y = data(n=60)
     with pytest.raises(ValueError, match="at least one estimator"):
         fit_many([], X, y)
-    with pytest.raises(ValueError, match="device must be"):
-        fit_many(textbook(), X, y, device="gpu")
+    with pytest.raises(TypeError, match=r"takes the estimators of rosenblatt.gpu"):
+        fit_many(rosenblatt.Perceptron(), X, y)
     with pytest.raises(DeviceError, match="dense rows"):
-        fit_many(textbook(), sparse.csr_array(X), y, device="cuda")
-    with pytest.raises(DeviceError, match="but device='cpu'"):
-        fit_many(textbook(), on_device(X), y, device="cpu")
+        fit_many(textbook(), sparse.csr_array(X), y)
+    with pytest.raises(ValueError, match="for one class per row"):
+        fit_many(textbook(), X, np.eye(3)[y].astype(int))
     with pytest.raises(ValueError, match="Invalid parameter 'treshold'"):
         fit_many(textbook(), X, y, grid={"treshold": [1.0]})

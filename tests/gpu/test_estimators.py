@@ -1,4 +1,4 @@
-"""Estimators with device="cuda", on a stand-in for the device."""
+"""The estimators of the GPU, on a stand-in for the device."""
 
 import gc
 import sys
@@ -7,14 +7,13 @@ from weakref import WeakSet
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.base import clone
-from tests.gpu.standin import OnDevice, needs_compiler, on_device
 
-from rosenblatt import KernelPerceptron, Perceptron, fit_many
-from rosenblatt.estimators import _device
-from rosenblatt.gpu import device as gpu
+import rosenblatt
+from rosenblatt import gpu
+from rosenblatt.gpu import device as devices
 from rosenblatt.gpu.blocks import Blocks
-from rosenblatt.gpu.gram import DeviceGram
+from rosenblatt.gpu.dual import DeviceGram
+from tests.gpu.standin import OnDevice, needs_compiler, on_device
 
 
 def digits(n=240, d=6, classes=3, dtype=np.float32, seed=0):
@@ -33,9 +32,7 @@ def halving(t):
 def fitted_on_both(X, y, **options):
     where = dict(options)
     given = {name: where.pop(name) for name in ("sample_weight", "X_val", "y_val") if name in where}
-    return [
-        Perceptron.textbook(**where, device=name).fit(X, y, **given) for name in ("cpu", "cuda")
-    ]
+    return [home.Perceptron.textbook(**where).fit(X, y, **given) for home in (rosenblatt, gpu)]
 
 
 def assert_same(here, there):
@@ -82,13 +79,13 @@ def test_both_devices_give_the_same_model(standin, multiclass, options):
 
 
 @needs_compiler
-@pytest.mark.parametrize("kind", [Perceptron, KernelPerceptron])
+@pytest.mark.parametrize("kind", ["Perceptron", "KernelPerceptron"])
 @pytest.mark.parametrize("place", [np.array, on_device])
 def test_given_validation_rows_stop_both_devices_at_the_same_epoch(standin, kind, place):
     (X, y), (X_val, y_val) = digits(n=150), digits(n=80, seed=1)
     options = {"random_state": 0, "early_stopping": True, "n_iter_no_change": 2, "max_iter": 9}
-    here = kind.textbook(**options, device="cpu").fit(X, y, X_val=X_val, y_val=y_val)
-    there = kind.textbook(**options, device="cuda")
+    here = getattr(rosenblatt, kind).textbook(**options).fit(X, y, X_val=X_val, y_val=y_val)
+    there = getattr(gpu, kind).textbook(**options)
     there.fit(place(X), y, X_val=place(X_val), y_val=y_val)
     assert (here.n_iter_, here.stop_reason_) == (there.n_iter_, there.stop_reason_)
     for name in ("validation_error", "updates"):
@@ -99,7 +96,7 @@ def test_given_validation_rows_stop_both_devices_at_the_same_epoch(standin, kind
 @needs_compiler
 def test_a_pocket_is_looked_into_at_epoch_ends(standin):
     X, y = digits()
-    model = Perceptron.textbook(keep="best", device="cuda", max_iter=9, random_state=0).fit(X, y)
+    model = gpu.Perceptron.textbook(keep="best", max_iter=9, random_state=0).fit(X, y)
     errors = model.history_["train_error"]
     assert np.mean(model.predict(X) != y) == np.nanmin(errors)
 
@@ -107,8 +104,8 @@ def test_a_pocket_is_looked_into_at_epoch_ends(standin):
 @needs_compiler
 def test_rows_on_the_device_stay_there_and_so_do_predictions(standin):
     X, y = digits()
-    here = Perceptron.textbook(random_state=0, device="cpu").fit(X, y)
-    there = Perceptron.textbook(random_state=0).fit(on_device(X), y)
+    here = rosenblatt.Perceptron.textbook(random_state=0).fit(X, y)
+    there = gpu.Perceptron.textbook(random_state=0).fit(on_device(X), y)
     assert_same(here, there)
     assert isinstance(there.coef_, np.ndarray)
     scores = there.decision_function(on_device(X))
@@ -117,17 +114,14 @@ def test_rows_on_the_device_stay_there_and_so_do_predictions(standin):
     np.testing.assert_array_equal(there.predict(on_device(X)), here.predict(X))
     assert there.score(on_device(X), y) == here.score(X, y)
     codes = np.unique(y, return_inverse=True)[1]
-    numbers = Perceptron.textbook(random_state=0, multiclass="ovo").fit(
-        on_device(X), on_device(codes)
-    )
-    np.testing.assert_array_equal(
-        numbers.predict(on_device(X)),
-        clone(numbers).set_params(device="cpu").fit(X, codes).predict(X),
-    )
+    numbers = gpu.Perceptron.textbook(random_state=0, multiclass="ovo")
+    numbers.fit(on_device(X), on_device(codes))
+    expected = rosenblatt.Perceptron(**numbers.get_params()).fit(X, codes).predict(X)
+    np.testing.assert_array_equal(numbers.predict(on_device(X)), expected)
 
 
 @needs_compiler
-@pytest.mark.parametrize("kind", [Perceptron, KernelPerceptron])
+@pytest.mark.parametrize("kind", [gpu.Perceptron, gpu.KernelPerceptron])
 def test_labels_come_back_on_the_device_if_they_are_numbers(standin, kind):
     X, words = digits(n=60)
     for y in (words, np.unique(words, return_inverse=True)[1]):
@@ -142,8 +136,8 @@ def test_labels_come_back_on_the_device_if_they_are_numbers(standin, kind):
 def test_probabilities_of_rows_on_the_device_are_those_of_the_processor(standin):
     X, y = digits(n=400)
     options = {"random_state": 0, "calibrate": "sigmoid", "early_stopping": True}
-    here = Perceptron.textbook(**options, device="cpu").fit(X, y)
-    there = Perceptron.textbook(**options).fit(on_device(X), y)
+    here = rosenblatt.Perceptron.textbook(**options).fit(X, y)
+    there = gpu.Perceptron.textbook(**options).fit(on_device(X), y)
     probabilities = there.predict_proba(on_device(X))
     assert isinstance(probabilities, OnDevice)
     np.testing.assert_allclose(probabilities, here.predict_proba(X), rtol=1e-6)
@@ -153,8 +147,8 @@ def test_probabilities_of_rows_on_the_device_are_those_of_the_processor(standin)
 @needs_compiler
 def test_the_defaults_are_the_same_in_units_of_rows_on_the_device(standin):
     X, y = digits(n=400)
-    here = Perceptron(random_state=0, device="cpu").fit(X, y)
-    there = Perceptron(random_state=0).fit(on_device(X), y)
+    here = rosenblatt.Perceptron(random_state=0).fit(X, y)
+    there = gpu.Perceptron(random_state=0).fit(on_device(X), y)
     assert (here.threshold_, here.intercept_scaling_, here.multiclass_) == (
         there.threshold_, there.intercept_scaling_, there.multiclass_,
     )  # fmt: skip
@@ -166,60 +160,90 @@ def test_rows_on_the_device_are_checked(standin):
     X, y = digits()
     bad = X.copy()
     bad[3, 2] = np.nan
-    with pytest.raises(ValueError, match="NaN or infinity"):
-        Perceptron().fit(on_device(bad), y)
+    model = gpu.Perceptron()
+    with pytest.raises(ValueError, match="contains NaN"):
+        model.fit(on_device(bad), y)
     with pytest.raises(ValueError, match="2D"):
-        Perceptron().fit(on_device(X[0]), y)
-    with pytest.raises(ValueError, match=r"y has shape \(9,\)"):
-        Perceptron().fit(on_device(X), y[:9])
+        model.fit(on_device(X[0]), y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(on_device(X), y[:9])
     with pytest.raises(ValueError, match="Several labels per row are learned on the processor"):
-        Perceptron().fit(on_device(X), (X > 0).astype(int))
+        model.fit(on_device(X), (X > 0).astype(int))
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        model.fit(on_device(X.astype(complex)), y)
+    model.fit(on_device(X), y)
     with pytest.raises(ValueError, match="2 features, but Perceptron is expecting 6"):
-        Perceptron().fit(on_device(X), y).predict(on_device(X[:, :2]))
+        model.predict(on_device(X[:, :2]))
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        model.predict(on_device(bad))
+    with pytest.raises(ValueError, match="2D"):
+        model.predict(on_device(X[0]))
     with pytest.raises(ValueError, match="real numbers"):
-        Perceptron().fit(on_device(X.astype(complex)), y)
+        model.predict(on_device(X.astype(complex)))
 
 
-def test_rows_and_device_must_agree(standin):
+@needs_compiler
+@pytest.mark.parametrize("dtype", [np.float64, np.int16])
+def test_rows_of_every_type_are_walked_over_where_they_lie(standin, dtype):
     X, y = digits()
-    with pytest.raises(gpu.DeviceError, match="X lies on a CUDA device, but device='cpu'"):
-        Perceptron(device="cpu").fit(on_device(X), y)
-    with pytest.raises(gpu.DeviceError, match="dense rows"):
-        Perceptron(device="cuda").fit(sparse.csr_array(X), y)
-    elsewhere = on_device(X)
-    elsewhere.number = 1
-    with pytest.raises(gpu.DeviceError, match="lie on CUDA device 1, but the current one is 0"):
-        Perceptron().fit(elsewhere, y)
-    with pytest.raises(ValueError, match="device"):
-        Perceptron(device="tpu").fit(X, y)
+    X = X.astype(dtype)
+    options = {"random_state": 0, "max_iter": 3, "tol": None}
+    here = rosenblatt.Perceptron.textbook(**options).fit(X, y)
+    assert_same(here, gpu.Perceptron.textbook(**options).fit(on_device(X), y))
 
 
-def test_auto_stays_on_the_processor_where_a_device_gains_nothing(standin, monkeypatch):
-    from rosenblatt.learners.examples import Dense, Examples
+def test_what_a_device_does_not_learn_from_is_said(standin):
+    X, y = digits(n=60)
+    for kind in (gpu.Perceptron, gpu.KernelPerceptron):
+        with pytest.raises(gpu.DeviceError, match=f"{kind.__name__} for a sparse X"):
+            kind().fit(sparse.csr_array(X), y)
+        elsewhere = on_device(X)
+        elsewhere.number = 1
+        with pytest.raises(gpu.DeviceError, match="on CUDA device 1, but the current one is 0"):
+            kind().fit(elsewhere, y)
+    with pytest.raises(gpu.DeviceError, match=r"use rosenblatt\.KernelPerceptron"):
+        gpu.KernelPerceptron(kernel=lambda A, B: A @ B.T).fit(X, y)
 
-    def choice(n, d, classes, **options):
-        X = np.broadcast_to(np.float32(0), (n, d))
-        examples = Examples(Dense(X), np.broadcast_to(np.int32(0), n), np.ones(1), d)
-        model = Perceptron(**options)
-        model.multiclass_ = "ovr"
-        return _device.linear_device(model, examples, classes)
 
-    assert choice(10**6, 2048, 2) == "cpu"
-    assert choice(1000, 10, 100) == "cpu"
-    assert choice(10**6, 2048, 1000) == "cuda"
-    assert choice(10**6, 2048, 1000, device="cpu") == "cpu"
-    assert choice(10**6, 2048, 1000, keep="best") == "cpu"
-    monkeypatch.setattr(_device, "is_available", lambda: False)
-    assert choice(10**6, 2048, 1000) == "cpu"
+@pytest.mark.parametrize("kind", ["Perceptron", "KernelPerceptron"])
+def test_estimators_of_the_processor_refuse_rows_on_the_device_in_one_sentence(kind):
+    X, y = digits(n=60)
+    model = getattr(rosenblatt, kind)(random_state=0)
+    sentence = f"X lies on a CUDA device: use rosenblatt.gpu.{kind}, or copy X to the host."
+    for call in (model.fit, model.partial_fit):
+        with pytest.raises(TypeError) as refused:
+            call(on_device(X), y)
+        assert str(refused.value) == sentence
+    model.fit(X, y)
+    with pytest.raises(TypeError, match=f"gpu.{kind}, or copy"):
+        model.predict(on_device(X))
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", ["Perceptron", "KernelPerceptron"])
+def test_a_saved_model_is_one_of_the_processor(standin, tmp_path, kind):
+    X, y = digits(n=60)
+    model = getattr(gpu, kind)(random_state=0).fit(X, y)
+    rosenblatt.save(model, tmp_path / "a.model")
+    loaded = rosenblatt.load(tmp_path / "a.model")
+    assert type(loaded) is getattr(rosenblatt, kind)
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+
+
+def test_methods_are_there_as_on_the_processor():
+    for home in (rosenblatt, gpu):
+        assert hasattr(home.Perceptron(), "partial_fit")
+        assert not hasattr(home.Perceptron(keep="best"), "partial_fit")
+        assert not hasattr(home.KernelPerceptron(kernel="precomputed"), "partial_fit")
+        assert not hasattr(home.Perceptron(), "predict_proba")
+        assert hasattr(home.Perceptron(calibrate="sigmoid"), "predict_proba")
 
 
 def test_without_cupy_the_error_says_what_to_install(monkeypatch):
-    gpu._cupy.cache_clear()
+    devices._cupy.cache_clear()
     monkeypatch.setitem(sys.modules, "cupy", None)
-    X, y = digits()
     with pytest.raises(gpu.DeviceError, match=r"needs CuPy: pip install '\.\[gpu\]'"):
-        Perceptron(device="cuda").fit(X, y)
-    assert Perceptron(device="auto").fit(X, y).n_iter_ >= 1
+        gpu.Perceptron().fit(*digits())
 
 
 @needs_compiler
@@ -229,8 +253,8 @@ def test_kernel_models_are_the_same_on_both_devices(standin, multiclass, keep):
     X, y = digits(n=90)
     options = {"degree": 2, "gamma": 1, "multiclass": multiclass, "keep": keep, "random_state": 1}
     options |= {"early_stopping": True, "max_iter": 4, "tol": 0}
-    here = KernelPerceptron.textbook(**options, device="cpu").fit(X, y)
-    there = KernelPerceptron.textbook(**options, device="cuda").fit(X, y)
+    here = rosenblatt.KernelPerceptron.textbook(**options).fit(X, y)
+    there = gpu.KernelPerceptron.textbook(**options).fit(X, y)
     assert {"walk_joint" if multiclass == "joint" else "walk", "apply_dual"} <= {*standin.launched}
     np.testing.assert_array_equal(here.support_, there.support_)
     np.testing.assert_array_equal(here.dual_coef_, there.dual_coef_)
@@ -253,30 +277,19 @@ def test_every_kernel_by_name_is_known_to_the_device(standin, kernel):
     X, y = digits(n=60, dtype=np.float64)
     X = X @ X.T if kernel == "precomputed" else X
     options = {"kernel": kernel, "random_state": 0, "max_iter": 3, "tol": None, "gamma": 0.125}
-    here = KernelPerceptron(**options, device="cpu").fit(X, y)
-    there = KernelPerceptron(**options).fit(on_device(X), y)
+    here = rosenblatt.KernelPerceptron(**options).fit(X, y)
+    there = gpu.KernelPerceptron(**options).fit(on_device(X), y)
     np.testing.assert_array_equal(here.dual_coef_, there.dual_coef_)
     np.testing.assert_allclose(there.decision_function(on_device(X)), here.decision_function(X))
-
-
-def test_what_a_device_does_not_know_of_kernels_is_said(standin):
-    X, y = digits(n=60)
-    with pytest.raises(gpu.DeviceError, match="a kernel of your own: use device='cpu'"):
-        KernelPerceptron(kernel=lambda A, B: A @ B.T, device="cuda").fit(X, y)
-    with pytest.raises(gpu.DeviceError, match="but device='cpu'"):
-        KernelPerceptron(device="cpu").fit(on_device(X), y)
-    with pytest.raises(gpu.DeviceError, match="dense rows"):
-        KernelPerceptron(device="cuda").fit(sparse.csr_array(X), y)
-    assert _device.dual_device(KernelPerceptron(), X, on_cuda=False) == "cpu"
 
 
 @needs_compiler
 @pytest.mark.parametrize(
     "fit",
     [
-        lambda X, y: Perceptron.textbook(device="cuda").fit(X, y).partial_fit(X, y),
-        lambda X, y: KernelPerceptron.textbook(device="cuda", keep="vote").fit(X, y).predict(X),
-        lambda X, y: fit_many(Perceptron.textbook(), X, y, cv=2, device="cuda"),
+        lambda X, y: gpu.Perceptron.textbook().fit(X, y).partial_fit(X, y),
+        lambda X, y: gpu.KernelPerceptron.textbook(keep="vote").fit(X, y).predict(X),
+        lambda X, y: gpu.fit_many(gpu.Perceptron.textbook(), X, y, cv=2),
     ],
     ids=["linear", "kernel", "many"],
 )

@@ -1,30 +1,32 @@
-"""Fit many models to the same rows: grids of parameters and folds of a cross-validation."""
+"""Many models on the same rows: grids of parameters and folds of a cross-validation."""
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.utils import _safe_indexing
 
 from rosenblatt import training
 from rosenblatt.cycles import CycleFinder
 from rosenblatt.estimators import _checks as checks
-from rosenblatt.estimators import _device
 from rosenblatt.estimators._linear_training import Run
-from rosenblatt.estimators.perceptron import Perceptron
+from rosenblatt.gpu.arrays import device_of, is_on_cuda, to_host
+from rosenblatt.gpu.device import DeviceError, current_device, translated_errors
+from rosenblatt.gpu.estimators import OnDevice, Perceptron
+from rosenblatt.gpu.linear import ModelGroup
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.protocol import UNLIMITED, Array
-from rosenblatt.process import threads_of
 from rosenblatt.training import Drawn
 
 _CACHED_ORDERS = 64
@@ -46,14 +48,14 @@ class OwnRows(Drawn):
     cache: dict[Any, Array] = field(default_factory=dict)  # orders, shared by the models
 
     @cached_property
-    def own(self) -> Array:
+    def visited(self) -> Array:
         """Which rows the model visits: those of positive weight."""
         return np.broadcast_to(self.examples.omega, len(self.examples)) > 0
 
     def order(self, epoch: int) -> Array:
         """The model's rows of an epoch."""
         order = self.shared_order(epoch)
-        return self._cached((epoch, self.own.tobytes()), lambda: order[self.own[order]])
+        return self._cached((epoch, self.visited.tobytes()), lambda: order[self.visited[order]])
 
     def shared_order(self, epoch: int) -> Array:
         """The rows of an epoch of all models."""
@@ -61,12 +63,11 @@ class OwnRows(Drawn):
 
     def _cached(self, key: tuple[Any, ...], draw: Callable[[], Array]) -> Array:
         key = (self.draw, self.seed, *key)
-        order = self.cache.get(key)  # other threads may clear it at any time
-        if order is None:
+        if key not in self.cache:
             if len(self.cache) > _CACHED_ORDERS:
                 self.cache.clear()
-            self.cache[key] = order = draw()
-        return order
+            self.cache[key] = draw()
+        return self.cache[key]
 
     @property
     def visits_all(self) -> bool:
@@ -88,14 +89,11 @@ class Fits:
         ``rank_test_score``; and ``n_iter``, ``n_updates`` (means over the folds).
     seconds : float
         The time it took.
-    device : str
-        "cpu" or "cuda": where the models that share an order were trained.
     """
 
     models: list[Any]
     results: dict[str, Any]
     seconds: float
-    device: str
 
     @property
     def best_index(self) -> int:
@@ -111,7 +109,7 @@ class Fits:
 
     def __repr__(self) -> str:
         n = len(self.results["params"])
-        head = f"Fits({n} settings, {self.seconds:.2g} s on {self.device}"
+        head = f"Fits({n} settings, {self.seconds:.2g} s"
         if "mean_test_score" not in self.results:
             return head + ")"
         best = self.results["mean_test_score"][self.best_index]
@@ -119,31 +117,25 @@ class Fits:
 
 
 def fit_many(
-    estimators: Any, X: Any, y: Any, *, grid: Any = None, cv: Any = None, sample_weight: Any = None,
-    device: str = "auto", n_jobs: int | None = None,
-) -> Fits:  # fmt: skip
+    estimators: Any, X: Any, y: Any, *, grid: Any = None, cv: Any = None, sample_weight: Any = None
+) -> Fits:
     """Fit many models to the same rows: the settings of a grid, the folds of a cross-validation.
 
     All :class:`Perceptron` models with the same `shuffle` and `random_state` visit the rows in one
-    order, drawn for all rows; each leaves out the rows that it holds out. On a GPU such models
-    share the products for scores and the Gram matrices of each block of rows, whatever their
-    thresholds, learning rates, padding, `keep` and stopping rules. On the processor they are spread
-    over threads. Both take the same steps. Other estimators are fitted one by one.
+    order, drawn for all rows; each leaves out the rows that it holds out. Such models share the
+    products for scores and the Gram matrices of each block of rows, whatever their thresholds,
+    learning rates, padding, `keep` and stopping rules. Others are fitted one by one.
 
     Parameters
     ----------
     estimators : estimator or list of estimators
+        Those of :mod:`rosenblatt.gpu`.
     X, y, sample_weight
         As for :meth:`Perceptron.fit`.
     grid : dict or list of dicts, default=None
         Parameters and the values to try, as for :class:`sklearn.model_selection.ParameterGrid`.
     cv : int, splitter or iterable of (train, test), default=None
         Folds, as in scikit-learn; None fits each setting to all rows.
-    device : {"auto", "cpu", "cuda"}, default="auto"
-        Where those that share an order are trained; "auto" is a GPU if X lies there, or if there
-        is one and the models are many.
-    n_jobs : int or None, default=None
-        Threads on the processor; None is 1, -1 all cores.
 
     Returns
     -------
@@ -152,32 +144,47 @@ def fit_many(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from rosenblatt import Perceptron, fit_many
+    >>> from rosenblatt.gpu import Perceptron, fit_many
     >>> X, y = load_iris(return_X_y=True)
     >>> model = Perceptron(multiclass="ovr", keep="average", random_state=0, max_iter=20, tol=None)
-    >>> fits = fit_many(model, X, y, grid={"threshold": [0.0, 1.0, 10.0]}, cv=3)
-    >>> len(fits.models), len(fits.models[0]), sorted(fits.best_params)
+    >>> grid = {"threshold": [0.0, 1.0, 10.0]}
+    >>> fits = fit_many(model, X, y, grid=grid, cv=3)  # doctest: +SKIP
+    >>> len(fits.models), len(fits.models[0]), sorted(fits.best_params)  # doctest: +SKIP
     (3, 3, ['threshold'])
     """
     began = time.perf_counter()
-    if device not in _device.DEVICES:
-        raise ValueError(f"device must be 'auto', 'cpu' or 'cuda', got {device!r}.")
     settings, params = _settings(estimators, grid)
-    n, labels = X.shape[0] if hasattr(X, "shape") else len(X), np.asarray(_device.to_host(y))
+    device = device_of(X) if is_on_cuda(X) else current_device()
+    if sparse.issparse(X):
+        raise DeviceError("The GPU takes dense rows: use GridSearchCV for a sparse X.")
+    n, labels = X.shape[0] if hasattr(X, "shape") else len(X), np.asarray(to_host(y))
+    if labels.ndim == 2:
+        raise ValueError("fit_many is for one class per row, but y is an indicator matrix.")
     folds = [(np.arange(n), np.arange(0))]
     if cv is not None:
         folds = list(check_cv(cv, labels, classifier=True).split(np.zeros((n, 1)), labels))
     weights = np.broadcast_to(checks.check_weights(sample_weight, n), n)
     jobs = [(clone(model), np.asarray(train)) for model in settings for train, _ in folds]
     models = [model for model, _ in jobs]
-    where = _device.device_of_many(device, X, labels, models)
-    X = _device.upload(X) if where == "cuda" else X
-    _fit(jobs, X, labels, weights, where, threads_of(n_jobs))
+    there = _on_device(device, X)
+    _fit(jobs, to_host(X), there, labels, weights)
     by_setting = [models[i : i + len(folds)] for i in range(0, len(models), len(folds))]
     tests = [np.asarray(test) for _, test in folds] if cv is not None else []
-    results = _results(by_setting, params, tests, X, labels)
-    found: list[Any] = models if cv is None else by_setting
-    return Fits(found, results, time.perf_counter() - began, where)
+    results = _results(by_setting, params, tests, there, labels)
+    return Fits(models if cv is None else by_setting, results, time.perf_counter() - began)
+
+
+def _on_device(device: Any, X: Any) -> Any:
+    """X on the device, unless it would fill more than half of the free memory."""
+    if is_on_cuda(X) or not hasattr(X, "dtype") or X.nbytes > device.free_bytes() // 2:
+        return X
+    with translated_errors():
+        return device.xp.asarray(X)
+
+
+def _take_rows(X: Any, rows: Array) -> Any:
+    """Some rows of a matrix or data frame, on the device it is on."""
+    return X[rows] if is_on_cuda(X) else _safe_indexing(X, rows)
 
 
 def _settings(estimators: Any, grid: Any) -> tuple[list[Any], list[dict[str, Any]]]:
@@ -185,6 +192,8 @@ def _settings(estimators: Any, grid: Any) -> tuple[list[Any], list[dict[str, Any
     listed = list(estimators) if isinstance(estimators, Sequence) else [estimators]
     if not listed:
         raise ValueError("Give at least one estimator.")
+    if not all(isinstance(one, OnDevice) for one in listed):
+        raise TypeError("fit_many takes the estimators of rosenblatt.gpu; give one of these.")
     points = list(ParameterGrid({} if grid is None else grid))
     settings = [clone(one).set_params(**point) for one in listed for point in points]
     params = [
@@ -203,34 +212,31 @@ def _shares(model: Any) -> bool:
     )  # fmt: skip
 
 
-def _fit(
-    jobs: list[tuple[Any, Array]], X: Any, y: Array, weights: Array, where: str, threads: int
-) -> None:
-    """Fit models to their training rows; those that share an order are trained together."""
+def _fit(jobs: list[tuple[Any, Array]], X: Any, there: Any, y: Array, weights: Array) -> None:
+    """Fit models to their training rows; those that share an order are trained together.
+
+    `there` is X on the device, if it fits.
+    """
     for model, train in jobs:
         if not _shares(model):
-            kept = train[weights[train] > 0]
-            options = {} if np.all(weights == 1.0) else {"sample_weight": weights[kept]}
-            model.fit(_device.take_rows(X, kept), y[kept], **options)
+            visited = train[weights[train] > 0]
+            options = {} if np.all(weights == 1.0) else {"sample_weight": weights[visited]}
+            model.fit(_take_rows(there, visited), y[visited], **options)
     # Shuffling merges equal rows; here the order is drawn for all rows, so that models share it.
     together = [(model, train, model.shuffle) for model, train in jobs if _shares(model)]
     cache: dict[Any, Array] = {}
     with ExitStack() as stack:
         runs = []
         for model, train, shuffle in together:
-            own = np.zeros(len(weights))
-            own[train] = weights[train]
+            trained = np.zeros(len(weights))
+            trained[train] = weights[train]
             model.set_params(shuffle=False)
             stack.callback(model.set_params, shuffle=shuffle)
-            run = stack.enter_context(model._fitting(X, y, sample_weight=own))
+            run = stack.enter_context(model._fitting(X, y, sample_weight=trained))
             run.data = _own_rows(run, shuffle, cache)
             runs.append(run)
-        if where == "cuda":
-            for group in _groups(runs):
-                _train_together(group)
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(_train_alone, runs))
+        for group in _groups(runs):
+            train_together(group, there)
 
 
 def _own_rows(run: Run, shuffle: Any, cache: dict[Any, Array]) -> OwnRows:
@@ -258,19 +264,17 @@ def _groups(runs: list[Run]) -> list[list[Run]]:
     return list(groups.values())
 
 
-def _train_alone(run: Run) -> None:
-    for _ in training.run(run.learner, run.data, run.plan, run.progress):
-        pass
-
-
-def _train_together(runs: list[Run]) -> None:
+def train_together(runs: list[Run], there: Any) -> None:
     """Train models side by side on the device, each with its own plan and stopping rules."""
-    data = runs[0].data
+    data, first = runs[0].data, runs[0].learner
     examples = replace(data.examples, omega=np.ones(1))
     weights = np.stack([np.broadcast_to(run.data.examples.omega, len(examples)) for run in runs])
     omega, kinds = np.unique(weights, axis=0, return_inverse=True)
     kinds = kinds.reshape(-1)
-    group = _device.group_on_device([run.learner for run in runs], kinds)
+    specs = [run.learner.spec for run in runs]
+    group = ModelGroup(specs, kinds, first.n_classes, first.n_features)
+    if is_on_cuda(there):
+        group.members[0].use_rows(examples, there)
     for run, member in zip(runs, group.members, strict=True):
         run.learner = member
         if run.data.repeats:  # else training.run would take it after the group's first walk
@@ -294,8 +298,8 @@ def _etas(runs: list[Run], order: Array, omega: Array, kinds: Array) -> Array:
         return np.array([[float(run.plan.eta)] for run in runs])  # type: ignore[arg-type]
     out = np.zeros((len(runs), len(order)))
     for i, run in enumerate(runs):
-        own = omega[kinds[i]][order.astype(np.intp)] > 0
-        out[i, own] = run.plan.etas(run.progress.visits + 1, int(own.sum()))
+        visits = omega[kinds[i]][order.astype(np.intp)] > 0
+        out[i, visits] = run.plan.etas(run.progress.visits + 1, int(visits.sum()))
     return out
 
 
@@ -305,7 +309,7 @@ def _results(
     """The columns of the table of results, for models per setting and fold."""
     results: dict[str, Any] = {"params": params}
     if tests:
-        held = [(_device.take_rows(X, test), y[test]) for test in tests]
+        held = [(_take_rows(X, test), y[test]) for test in tests]
         scores = np.array(
             [[m.score(*rows) for m, rows in zip(row, held, strict=True)] for row in models]
         )
