@@ -17,6 +17,7 @@ _NAMES = {
         "KernelPerceptron", "NormalHerd", "OneByOne", "OnlineGradient", "PassiveAggressive",
         "Perceptron", "SecondOrderPerceptron", "find_lift", "learn_online",
     ),
+    "jobs.options": ("TrainOptions",),
     "jobs.train": ("train",),
     "models": ("Model", "load", "save"),
     "theory": ("certify", "error_bracket", "max_margin", "mistake_bound", "risk_report", "verify"),

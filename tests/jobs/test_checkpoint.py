@@ -17,7 +17,8 @@ from rosenblatt import data, load, train, training
 from rosenblatt.data.files import fingerprint
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.jobs.checkpoint import Checkpoint
-from rosenblatt.jobs.run import FileRun, Settings
+from rosenblatt.jobs.options import TrainOptions
+from rosenblatt.jobs.run import FileRun
 from rosenblatt.jobs.trained_model import trained_model
 
 BLOCK = 1 << 13
@@ -39,11 +40,11 @@ def reviews(tmp_path_factory):
 
 
 SETTINGS = [
-    Settings(epochs=3),
-    Settings(max_epochs=4, memory=1 << 16),
-    Settings(epochs=2, average=False, memory=1 << 16),
-    Settings(max_epochs=4),
-    Settings(epochs=3, rule="arow"),
+    TrainOptions(epochs=3),
+    TrainOptions(max_epochs=4, memory=1 << 16),
+    TrainOptions(epochs=2, average=False, memory=1 << 16),
+    TrainOptions(max_epochs=4),
+    TrainOptions(epochs=3, rule="arow"),
 ]
 
 
@@ -95,7 +96,7 @@ def test_a_run_stopped_after_any_step_resumes_to_the_same_file(reviews, settings
 def test_resuming_with_a_validation_file_gives_the_same_file(reviews, tmp_path):
     def begun(folder=None):
         valid = data.open(reviews, text="text")
-        return new_run(reviews, Settings(max_epochs=3), folder, valid=valid)
+        return new_run(reviews, TrainOptions(max_epochs=3), folder, valid=valid)
 
     expected = file_of(finished(begun()), tmp_path)
     total = sum(1 for _ in steps(begun()))
@@ -153,20 +154,20 @@ def test_train_resumes_after_a_failure_to_the_same_file(reviews, tmp_path):
 
 def test_a_saved_run_is_not_overwritten_unasked(reviews, tmp_path):
     checkpoint = Checkpoint(tmp_path / "run")
-    checkpoint.save(new_run(reviews, Settings(), checkpoint.row_cache))
+    checkpoint.save(new_run(reviews, TrainOptions(), checkpoint.row_cache))
     with pytest.raises(DataError, match="a run is saved here"):
         train(reviews, checkpoint=tmp_path / "run")
 
 
 def test_resuming_with_other_settings_or_files_is_refused(reviews, tmp_path):
     checkpoint = Checkpoint(tmp_path / "run")
-    checkpoint.save(new_run(reviews, Settings(epochs=3), checkpoint.row_cache))
+    checkpoint.save(new_run(reviews, TrainOptions(epochs=3), checkpoint.row_cache))
     with pytest.raises(ModelFormatError, match="seed differ"):
-        checkpoint.resume(new_run(reviews, Settings(epochs=3, seed=1)))
+        checkpoint.resume(new_run(reviews, TrainOptions(epochs=3, seed=1)))
     other = tmp_path / "other.csv"
     other.write_text(reviews.read_text().replace("w1 ", "w2 "))
     with pytest.raises(ModelFormatError, match="other files"):
-        checkpoint.resume(new_run(other, Settings(epochs=3)))
+        checkpoint.resume(new_run(other, TrainOptions(epochs=3)))
 
 
 def test_resuming_on_a_large_file_that_was_written_again_is_refused(tmp_path):
@@ -174,8 +175,8 @@ def test_resuming_on_a_large_file_that_was_written_again_is_refused(tmp_path):
     path.write_text("label,text\n" + "".join(f"{'ab'[i % 2]},w{i} w\n" for i in range(500_000)))
     found = fingerprint(str(path))
     checkpoint = Checkpoint(tmp_path / "run")
-    checkpoint.save(FileRun(data.open(path), Settings(epochs=3), folder=checkpoint.row_cache))
-    assert checkpoint.resume(FileRun(data.open(path), Settings(epochs=3)))
+    checkpoint.save(FileRun(data.open(path), TrainOptions(epochs=3), folder=checkpoint.row_cache))
+    assert checkpoint.resume(FileRun(data.open(path), TrainOptions(epochs=3)))
     time.sleep(0.01)
     with path.open("r+b") as file:
         # Between the first two samples.
@@ -183,11 +184,11 @@ def test_resuming_on_a_large_file_that_was_written_again_is_refused(tmp_path):
         file.write(b"z")
     assert fingerprint(str(path)) == found
     with pytest.raises(ModelFormatError, match="was written again since"):
-        checkpoint.resume(FileRun(data.open(path), Settings(epochs=3)))
+        checkpoint.resume(FileRun(data.open(path), TrainOptions(epochs=3)))
 
 
 def test_without_a_checkpoint_there_is_nothing_to_resume(reviews, tmp_path):
-    assert not Checkpoint(tmp_path).resume(new_run(reviews, Settings()))
+    assert not Checkpoint(tmp_path).resume(new_run(reviews, TrainOptions()))
 
 
 PROGRAM = """
@@ -228,7 +229,7 @@ def killed_runs(path, folder, kills, seed):
 
 def test_killed_at_random_moments_it_ends_in_the_same_model(reviews, tmp_path):
     kills = int(os.environ.get("ROSENBLATT_KILLS", "3"))
-    expected = finished(new_run(reviews, Settings(max_epochs=6, memory=1 << 16)))
+    expected = finished(new_run(reviews, TrainOptions(max_epochs=6, memory=1 << 16)))
     done = seed = 0
     while done < kills:
         folder = tmp_path / str(seed)
@@ -240,7 +241,7 @@ def test_killed_at_random_moments_it_ends_in_the_same_model(reviews, tmp_path):
 
 def test_a_full_disk_leaves_the_last_checkpoint_whole(reviews, tmp_path, monkeypatch):
     checkpoint = Checkpoint(tmp_path / "run")
-    run = new_run(reviews, Settings(epochs=2), checkpoint.row_cache)
+    run = new_run(reviews, TrainOptions(epochs=2), checkpoint.row_cache)
     going = steps(run)
     next(going)
     checkpoint.save(run)

@@ -12,11 +12,12 @@ from rosenblatt import data, train, training
 from rosenblatt.data.store import DTYPES
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.jobs.checkpoint import Checkpoint
-from rosenblatt.jobs.run import FileRun, Settings
+from rosenblatt.jobs.options import TrainOptions
+from rosenblatt.jobs.run import FileRun
 from rosenblatt.jobs.trained_model import trained_model
 from rosenblatt.models import tensorfile
 
-SETTINGS = Settings(max_epochs=3, memory=1 << 12)
+SETTINGS = TrainOptions(max_epochs=3, memory=1 << 12)
 
 
 @pytest.fixture(scope="module")

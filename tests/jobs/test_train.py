@@ -228,10 +228,10 @@ def test_frames_of_every_kind_give_the_same_model():
         ({"resume": True}, "resume needs checkpoint"),
         ({"valid": {"label": ["a"], "text": ["b"]}, "holdout": 0.1}, "exclude each other"),
         ({"epochs": 0}, "epochs must be at least 1"),
-        ({"threshold": -1.0}, "must not be negative"),
+        ({"threshold": -1.0}, "threshold must be at least 0, got -1"),
         ({"holdout": 1.0}, "a share of the rows"),
-        ({"analyzer": "bytes"}, "'word' or 'char'"),
-        ({"ngrams": (3, 2)}, "low <= high"),
+        ({"analyzer": "bytes"}, "one of word, char, got 'bytes'"),
+        ({"ngrams": (3, 2)}, "1 <= N <= M"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(options, message):
@@ -242,7 +242,7 @@ def test_options_that_contradict_each_other_are_refused(options, message):
 def test_a_model_to_go_on_from_decides_about_the_features():
     model = train(texts(50), text="text", epochs=1)
     assert train(texts(50), start=model, label="label", epochs=1).features == model.features
-    with pytest.raises(OptionError, match="decides about text, bits"):
+    with pytest.raises(OptionError, match="fixes text, bits: drop those options"):
         train(texts(50), start=model, text="text", bits=10)
 
 

@@ -83,6 +83,18 @@ def test_what_is_given_is_not_tried_otherwise(path):
 
 
 @pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize(
+    ("option", "value"), [("rule", "perceptron"), ("average", True), ("threshold", 2.0)]
+)
+def test_a_default_that_is_given_is_not_tuned(path, option, value):
+    tried = []
+    model = train(path, tune=6, ngrams=1, report_trial=tried.append, **{option: value})
+    assert len(tried) > 5
+    assert {getattr(trial.choice, option) for trial in tried} == {value}
+    assert model.parameters[option] == value
+
+
+@pytest.mark.usefixtures("clock")
 def test_more_time_is_more_trials_and_no_time_is_the_defaults(path):
     counts = []
     for seconds in (0.1, 2, 6):
@@ -120,7 +132,7 @@ def test_what_has_no_meaning_is_refused(path, options, message, tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     with pytest.raises(OptionError, match=message):
         train(path, **options)
-    with pytest.raises(OptionError, match="begins anew"):
+    with pytest.raises(OptionError, match="cannot be combined with start"):
         train(path, tune=5, start=train(path, epochs=1))
 
 

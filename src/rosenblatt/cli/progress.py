@@ -107,7 +107,7 @@ class ProgressPrinter:
         if self.quiet or self.json:
             return
         reasons = {
-            "validation": f"no better for {counted(run.settings.patience, 'epoch')}",
+            "validation": f"no better for {counted(run.options.patience, 'epoch')}",
             "separated": "an epoch without an update",
             "budget": "all epochs done",
         }
@@ -219,7 +219,7 @@ def _target_line(run: FileRun) -> str:
     """Precision, recall or F1 of the threshold on the held-out rows that chose it."""
     reached = run.held_out.reached or {}
     parts = ", ".join(f"{name} {percent(value)}" for name, value in reached.items())
-    return f"target     {run.settings.target}: on held-out rows {parts}"
+    return f"target     {run.options.target}: on held-out rows {parts}"
 
 
 def _live_line(run: FileRun, seconds: float) -> str:

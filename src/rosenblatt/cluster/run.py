@@ -18,8 +18,9 @@ from rosenblatt.cluster.shards import Reading
 from rosenblatt.cluster.tasks import Leaf
 from rosenblatt.data import Features
 from rosenblatt.jobs.held_out import HeldOut
+from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.jobs.rows import is_held_out
-from rosenblatt.jobs.run import FileRun, Settings
+from rosenblatt.jobs.run import FileRun, with_defaults
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners.parts import ONE_RATE
 from rosenblatt.learners.problems import n_problems
@@ -52,13 +53,13 @@ class ClusterRun(FileRun):
         engine: Engine,
         manifest: Manifest,
         reading: Reading,
-        settings: Settings,
+        options: TrainOptions,
         *,
         valid: Manifest | None = None,
         start: Model | None = None,
     ) -> None:
         self.engine, self.manifest, self.reading = engine, manifest, reading
-        self.settings = for_shards(settings, reading.features, len(manifest))
+        self.options = for_shards(options, reading.features, len(manifest))
         self.start, self.threads, self._member = start, 1, None
         self.held_out = HeldOut()
         self.valid = valid
@@ -70,7 +71,7 @@ class ClusterRun(FileRun):
     def begin(self) -> None:
         """Run the first pass over all shards."""
         found = first_pass(self.engine, self.manifest, self.reading, self.valid, self.start)
-        s = self.settings
+        s = self.options
         self.found = found
         self.source.fix_classes(found.classes)
         self.source.rows, self.source.bad = sum(found.rows), found.bad
@@ -133,14 +134,14 @@ class ClusterRun(FileRun):
         leaves = self.found.valid if valid else self.rows.with_held_out()
         if not leaves:
             return None
-        shown = self.learner.weights(self.settings.average) if kept is None else kept.weights
+        shown = self.learner.weights(self.options.average) if kept is None else kept.weights
         found = self.learner.scores_on(leaves, shown, valid)
         return [array[:most] for array in found] if len(found[1]) else None
 
     def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> MixedLearner:
         """A new learner for the present phase, at the weights of the start model if any."""
-        found, s = self.found, self.settings
-        assert s.multiclass is not None, "settings are for the features by now"
+        found, s = self.found, self.options
+        assert s.multiclass is not None, "options have their defaults by now"
         held_out = 0.0 if self.phase == "refit" else self.rows.held_out
         about = {
             "reading": self.reading.to_json(), "classes": found.classes,
@@ -159,31 +160,31 @@ class ClusterRun(FileRun):
     def _is_to_be_refitted(self) -> bool:
         """Whether enough rows were held out for a refit on all rows to pay."""
         return (
-            self.settings.epochs is None
+            self.options.epochs is None
             and self.rows.valid is None
             and self.held_out_rows >= max(1, _REFIT_SHARE * sum(self.found.rows))
         )
 
 
-def for_shards(settings: Settings, features: Features, shards: int) -> Settings:
-    """The settings with all defaults filled in, which differ for several shards.
+def for_shards(options: TrainOptions, features: Features, shards: int) -> TrainOptions:
+    """The options with all defaults filled in, which differ for several shards.
 
     An update of one of S shards changes the mixed weights by 1/S of it: to reach the threshold of
     one machine would take S times as many epochs. Tables have more epochs, and a threshold between.
 
-    >>> [for_shards(Settings(), Features(), shards).threshold for shards in (1, 4, 16)]
+    >>> [for_shards(TrainOptions(), Features(), shards).threshold for shards in (1, 4, 16)]
     [4.0, 2.0, 1.0]
     """
-    found = settings.for_features(features)
+    found = with_defaults(options, features)
     if shards == 1:
         return found
-    if settings.threshold is None:
+    if options.threshold is None:
         assert found.threshold is not None
         least = found.threshold / math.sqrt(shards)
         if not features.is_plain_table:
             least = min(found.threshold, _MIXED_UPDATES / shards)
         found = replace(found, threshold=least)
-    if settings.max_epochs is None:
+    if options.max_epochs is None:
         found = replace(found, max_epochs=_default_epochs(features))
     return found
 

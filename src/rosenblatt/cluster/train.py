@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,8 @@ from rosenblatt.data.schema import refuse_unused_options
 from rosenblatt.data.source import Source
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
 from rosenblatt.jobs.checkpoint import Checkpoint
-from rosenblatt.jobs.run import FileRun, Settings
+from rosenblatt.jobs.options import TrainOptions
+from rosenblatt.jobs.run import FileRun
 from rosenblatt.jobs.trained_model import check_model_path, finished, stopped
 from rosenblatt.models.model import Model
 from rosenblatt.process import interrupts
@@ -31,47 +31,28 @@ _MULTILABEL = "workers learn one label per row, and here a row may have several;
 _COLUMN_OPTIONS = ("label", "text", "columns", "missing", "header")
 
 
-@dataclass(frozen=True)
-class Job:
-    """The options of :func:`rosenblatt.train`; see there."""
-
-    source: Any
-    settings: Settings
-    reading: dict[str, Any]
-    workers: Any
-    shards: int | None = None
-    valid: Any = None
-    start: Model | None = None
-    out: Path | None = None
-    checkpoint: Path | None = None
-    resume: bool = False
-    report: Callable[[FileRun], Any] | None = None
-
-
-def train_on_shards(job: Job) -> Model:
+def train_on_shards(source: Any, options: TrainOptions) -> Model:
     """Train on shards of files; the model is the same bits for any number and kind of workers."""
-    if is_table_in_memory(job.source) or isinstance(job.source, Source):
+    if is_table_in_memory(source) or isinstance(source, Source):
         raise OptionError(
             "workers read shards of files; train on a table in memory without workers"
         )
-    for name, usual in (("rule", "perceptron"), ("class_weight", None), ("weight", None)):
-        if getattr(job.settings, name) != usual:
+    for name in ("rule", "class_weight", "weight"):
+        if getattr(options, name) not in (None, "perceptron"):
             raise OptionError(f"{name} is not supported with workers; leave one of them out")
-    separator = job.reading.get("label_separator")
-    if job.start is not None and separator is None:
-        separator = job.start.features.separator
+    separator = options.label_separator
+    if options.start is not None and separator is None:
+        separator = options.start.features.separator  # type: ignore[union-attr]
     if separator is not None:
         raise OptionError(_MULTILABEL)
-    if job.shards is not None and job.shards < 1:
-        raise OptionError(f"shards must be at least 1, got {job.shards}")
-    saved = ClusterCheckpoint(job.checkpoint) if job.checkpoint is not None else None
+    saved = ClusterCheckpoint(Path(options.checkpoint)) if options.checkpoint is not None else None
     with (
-        saved.locked(job.resume) if saved is not None else nullcontext(),
+        saved.locked(options.resume) if saved is not None else nullcontext(),
         working_folder(saved) as folder,
-        closing(engine_for(job.workers, folder)) as engine,
-        interrupts(all_signals=saved is not None or job.out is not None) as asked,
+        closing(engine_for(options.workers, folder)) as engine,
+        interrupts(all_signals=saved is not None or options.out is not None) as asked,
     ):
-        return _train(job, engine, saved, asked)
+        return _train(source, options, engine, saved, asked)
 
 
 @contextmanager
@@ -107,38 +88,44 @@ def open_shards(
     return manifest, detect_reading(manifest, features, **reading)
 
 
-def _train(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: list[int]) -> Model:
+def _train(
+    source: Any,
+    options: TrainOptions,
+    engine: Engine,
+    saved: ClusterCheckpoint | None,
+    asked: list[int],
+) -> Model:
     """Run to the end, or until a signal asks to stop; saves and returns the model."""
-    features = None if job.start is None else job.start.features
-    manifest, reading = open_shards(job.source, engine, job.reading, job.shards, features)
-    refuse_unused_options(
-        manifest.format, {name: job.reading.get(name) for name in _COLUMN_OPTIONS}
-    )
+    start: Any = options.start
+    out = None if options.out is None else Path(options.out)
+    how, features = options.reading(start), None if start is None else start.features
+    manifest, reading = open_shards(source, engine, how, options.shards, features)
+    refuse_unused_options(manifest.format, {name: how.get(name) for name in _COLUMN_OPTIONS})
     if reading.features.separator is not None:
         raise OptionError(_MULTILABEL)
     if not reading.labelled:
         message = f"there is no column {reading.features.label!r}"
         raise DataError(message, path=manifest.files[0].path)
     valid = None
-    if job.valid is not None:
-        valid, _ = open_shards(job.valid, engine, job.reading, job.shards, reading.features)
+    if options.valid is not None:
+        valid, _ = open_shards(options.valid, engine, how, options.shards, reading.features)
         if valid.format != manifest.format:
             raise DataError(
                 f"is {valid.format}; rows for validation must have the format of the others, "
                 f"{manifest.format}",
                 path=valid.files[0].path,
             )
-    if job.out is not None:
+    if out is not None:
         files = [*manifest.files, *(valid.files if valid else ())]
-        check_model_path(job.out, [f.path for f in files if not is_remote(f.path)], saved)
-    run = ClusterRun(engine, manifest, reading, job.settings, valid=valid, start=job.start)
+        check_model_path(out, [f.path for f in files if not is_remote(f.path)], saved)
+    run = ClusterRun(engine, manifest, reading, options, valid=valid, start=start)
 
     def tick(done: int, tasks: int) -> None:
         run.done, run.tasks = done, tasks
-        if job.report is not None:
-            job.report(run)
+        if options.report is not None:
+            options.report(run)
         if asked:
-            raise stopped(run, saved, job.out, asked[0])
+            raise stopped(run, saved, out, asked[0])
 
     engine.tick = tick
     if saved is None:
@@ -149,9 +136,9 @@ def _train(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: lis
         for epoch in run_epochs(run.learner, shards, plan, run.progress):
             if epoch is not None and saved is not None:
                 saved.save(run)
-            if epoch is not None and job.report is not None:
-                job.report(run)
-    return finished(run, saved, job.out)
+            if epoch is not None and options.report is not None:
+                options.report(run)
+    return finished(run, saved, out)
 
 
 class ClusterCheckpoint(Checkpoint):

@@ -25,7 +25,7 @@ from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.jobs.held_out import HeldOut
 from rosenblatt.jobs.rows import known_classes
-from rosenblatt.jobs.run import FileRun, Settings
+from rosenblatt.jobs.run import FileRun
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import Rarity
@@ -92,7 +92,7 @@ class Checkpoint:
         about: dict[str, Any] = {
             "format": self.format,
             "version": self.version,
-            "settings": asdict(run.settings),
+            "settings": run.options.settings,
             "features": run.source.features.to_json(),
             "runs": [_plain_progress(progress) for progress in run.runs],
             "held_out": run.held_out.to_json(),
@@ -200,9 +200,9 @@ class Checkpoint:
 
     def _must_match(self, run: FileRun, about: dict[str, Any]) -> None:
         self._must_have_same_data(run, about)
-        now, then = asdict(run.settings), about["settings"]
-        if Settings(**then) != run.settings:
-            changed = [name for name in now if now[name] != then.get(name)]
+        now, then = run.options.settings, dict(about["settings"])
+        if then != now:
+            changed = [name for name in {**now, **then} if now.get(name) != then.get(name)]
             raise ModelFormatError(
                 f"{self.file} is of a run with other settings: {', '.join(changed)} differ"
             )

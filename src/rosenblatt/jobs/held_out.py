@@ -70,19 +70,19 @@ class HeldOut:
     @classmethod
     def of_run(cls, run: FileRun) -> HeldOut:
         """Fit to the held-out rows of a run, scored by the weights that its first phase chose."""
-        settings, names = run.settings, sorted_labels(run.source.classes)
-        target = None if settings.target is None else Target.parse(settings.target)
+        options, names = run.options, sorted_labels(run.source.classes)
+        target = None if options.target is None else Target.parse(options.target)
         if target is not None:
             target.check(names)
-        if settings.calibrate is None and target is None:
+        if options.calibrate is None and target is None:
             return cls()
         found = run.held_out_scores(names, _MOST_SCORES // len(names))
         if found is None:
             return cls()
         scores, truth, weights = found
         calibration = None
-        if settings.calibrate is not None:
-            calibration = Calibration.fit(scores, truth, len(names), settings.calibrate, weights)
+        if options.calibrate is not None:
+            calibration = Calibration.fit(scores, truth, len(names), options.calibrate, weights)
         if target is None:
             return cls(calibration)
         positive = 1 if target.label is None else names.index(target.label)

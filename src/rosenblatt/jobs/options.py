@@ -1,168 +1,470 @@
-"""The options of :func:`rosenblatt.train`: how to read, and checks of the settings."""
+"""The options of training, in one record: Python, the command line and checkpoints read it.
+
+An option is one entry here: its type, default, text and limits. `rosenblatt.train` gets its
+signature and its documentation from the record, and the command line its parameters.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rosenblatt import data
-from rosenblatt.data import Source
-from rosenblatt.data.files import is_stream
-from rosenblatt.data.labels import joined_label
-from rosenblatt.data.schema import refuse_unused_options
 from rosenblatt.errors import OptionError
-from rosenblatt.jobs.held_out import Target
-from rosenblatt.jobs.run import Settings
-from rosenblatt.kernels.text import Ngrams
-from rosenblatt.models.calibration import METHODS
-from rosenblatt.models.model import Model
 
-_OF_NGRAMS = ("ngrams", "analyzer", "bits")
-# Options that the features of a source or a model decide; the others are about parsing files.
-_OF_FEATURES = ("label", "text", "columns", *_OF_NGRAMS, "missing", "label_separator")
+if TYPE_CHECKING:
+    from rosenblatt.data import Source
+    from rosenblatt.jobs.run import FileRun
+    from rosenblatt.jobs.tune import Trial
+    from rosenblatt.kernels.text import Ngrams
+    from rosenblatt.models.model import Model
 
-
-def check_settings(settings: Settings, has_valid: bool, has_checkpoint: bool, resume: bool) -> None:
-    """Refuse settings that are invalid or contradict each other."""
-    s = settings
-    if resume and not has_checkpoint:
-        raise OptionError("resume needs checkpoint, the folder that the run was saved in")
-    if s.epochs is not None and (s.max_epochs, s.patience) != (None, 3):
-        raise OptionError("max_epochs and patience have no effect where epochs says how many")
-    if has_valid and s.holdout:
-        raise OptionError("valid and holdout exclude each other: both decide the number of epochs")
-    for name, low in (("epochs", 1), ("max_epochs", 1), ("patience", 1), ("seed", 0)):
-        value = getattr(s, name)
-        if value is not None and value < low:
-            raise OptionError(f"{name} must be at least {low}, got {value}")
-    if any(value is not None and not value >= 0 for value in (s.threshold, s.padding)):
-        raise OptionError("threshold and padding must not be negative")
-    if s.multiclass not in (None, "ovr", "joint"):
-        raise OptionError(f"multiclass is 'ovr' or 'joint', got {s.multiclass!r}")
-    if s.holdout is not None and not 0 <= s.holdout < 1:
-        raise OptionError(f"holdout is a share of the rows, from 0 to less than 1, got {s.holdout}")
-    if s.calibrate not in (None, *METHODS):
-        raise OptionError(f"calibrate is one of {', '.join(METHODS)} or None, got {s.calibrate!r}")
-    if s.target is not None:
-        Target.parse(s.target)
-        if not has_valid and not s.held_out(has_valid) > 0:
-            raise OptionError(
-                "a target needs held-out rows: give holdout (--holdout 0.1) or valid (--valid)"
-            )
+# The panels of the help page.
+INPUT, FEATURES, LEARNING, OUTPUT = "Input", "Features", "Learning", "Output"
+LONG_RUNS = "Long runs"
+# The kinds of options: those that a source or a model decides, those about parsing files, those
+# that decide the weights (and are recorded in the model), and those about the run.
+FEATURE, PARSING, SETTING, RUN = "feature", "parsing", "setting", "run"
+_DEEP = " " * 8  # the indentation of an option's text in a docstring
 
 
-def checked_class_weights(given: str | Mapping[str, float] | None) -> str | dict[str, float] | None:
-    """Class weights, checked and as floats."""
+class Option(NamedTuple):
+    """What is known of an option besides its name, type and default."""
+
+    kind: str
+    panel: str | None  # None: not on the command line
+    help: str
+    flags: tuple[str, ...]  # on the command line; by default --its-name
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    metavar: str | None = None
+    given_as: Any = None  # the type on the command line, if not that of the field
+    shown: Any = None  # the default on the command line, if not that of the field
+    parse: Callable[[Any], Any] | None = None  # makes the value of what the command line gives
+
+
+def _option(
+    kind: str, panel: str | None, help: str, *flags: str, default: Any = None, **more: Any
+) -> Any:
+    """A field with its :class:`Option`."""
+    return field(default=default, metadata={"option": Option(kind, panel, help, flags, **more)})
+
+
+def option_of(entry: Field) -> Option:
+    """The :class:`Option` of a field."""
+    return entry.metadata["option"]
+
+
+def documented(text: str | None, record: type) -> str:
+    """A docstring with the options of a record in the place of ``{options}``.
+
+    >>> print(documented("    {options}", TrainOptions)[:99])
+        label : str | int | Iterable[str] | None
+            Label column: its name, or its position from 1
+    """
+    lines = []
+    for entry in fields(record):
+        default = "" if entry.default is None else f", default {entry.default!r}"
+        lines.append(f"    {entry.name} : {entry.type}{default}")
+        lines += wrap(option_of(entry).help, 96, initial_indent=_DEEP, subsequent_indent=_DEEP)
+    return (text or "").replace("    {options}", "\n".join(lines))
+
+
+def column_kinds(entries: Iterable[str]) -> dict[str, str]:
+    """The kinds of columns from texts NAME=KIND.
+
+    >>> column_kinds(["age=number", "a=b=text"])
+    {'age': 'number', 'a=b': 'text'}
+    """
+    from rosenblatt.data.column_kinds import KINDS
+
+    kinds = {}
+    for entry in entries:
+        name, equals, kind = entry.rpartition("=")
+        if not equals:
+            raise OptionError(f"{entry!r} is not NAME=KIND")
+        if kind not in KINDS:
+            raise OptionError(f"{kind!r} is not a kind of column; the kinds are {', '.join(KINDS)}")
+        kinds[name] = kind
+    return kinds
+
+
+def class_weights(given: str | Mapping[str, float] | None) -> str | dict[str, float] | None:
+    """Class weights, checked and as floats; a text is "balanced" or LABEL=NUMBER,...
+
+    >>> class_weights("balanced"), class_weights("spam=5,ham=1")
+    ('balanced', {'spam': 5.0, 'ham': 1.0})
+    """
     if given is None or given == "balanced":
         return given
-    if not isinstance(given, Mapping):
-        raise OptionError(f"class_weight is 'balanced' or a weight for each label, got {given!r}")
-    weights = {str(label): float(weight) for label, weight in given.items()}
+    try:
+        pairs = given.items() if isinstance(given, Mapping) else _pairs(given)
+        weights = {str(label): float(weight) for label, weight in pairs}
+    except (AttributeError, ValueError):
+        raise OptionError(
+            "class_weight is 'balanced' or a weight for each label (LABEL=NUMBER,...), "
+            f"got {given!r}"
+        ) from None
     for label, weight in weights.items():
         if not (math.isfinite(weight) and weight >= 0):
             raise OptionError(f"the weight of {label!r} is {weight:g}, but weights are from 0 on")
     return weights
 
 
-def check_several_labels(source: Source, settings: Settings, tunes: bool) -> None:
-    """Refuse settings that need exactly one label per row, if rows may have several."""
-    if source.features.separator is None:
-        return
-    idle = {
-        "class_weight": settings.class_weight is not None,
-        "target": settings.target is not None,
-        "multiclass": settings.multiclass not in (None, "ovr"),
-        "tune": tunes,
-    }
-    for name, given in idle.items():
-        if given:
-            raise OptionError(f"{name} is for one label per row, and here a row may have several")
+def _pairs(text: str) -> list[tuple[str, str]]:
+    """Labels and numbers of LABEL=NUMBER,...; a ValueError if there are no labels."""
+    parts = [entry.rpartition("=") for entry in text.split(",")]
+    if not all(label.strip() for label, _, _ in parts):
+        raise ValueError(text)
+    return [(label.strip(), number) for label, _, number in parts]
 
 
-def check_tuning(source: Source, goes_on: bool, is_saved: bool) -> None:
-    """Refuse to tune where that is impossible."""
-    if goes_on:
-        raise OptionError("tune begins anew: the model to go on from has its settings")
-    if is_saved:
-        raise OptionError("tune and checkpoint exclude each other: what is chosen depends on time")
-    if any(map(is_stream, source.files)):
-        raise OptionError(
-            "tune reads the rows more than once: name files, not pipes or standard input"
-        )
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """The options of :func:`rosenblatt.train`.
 
+    Parameters
+    ----------
+    {options}
 
-@dataclass(frozen=True)
-class Reading:
-    """The options of :func:`rosenblatt.train` about reading; see there."""
+    Examples
+    --------
+    >>> from rosenblatt import TrainOptions, train
+    >>> options = TrainOptions(text="text", epochs=3)
+    >>> frame = {"label": ["pos", "neg"] * 20, "text": ["good and fun", "bad and dull"] * 20}
+    >>> train(frame, options=options).predict(["good", "dull"]).tolist()
+    ['pos', 'neg']
+    """
 
-    label: str | int | Iterable[str] | None = None
-    text: str | Iterable[str] | None = None
-    columns: Iterable[str] | Mapping[str, str] | None = None
-    ngrams: int | tuple[int, int] | None = None
-    analyzer: str | None = None
-    bits: int | None = None
-    format: str | None = None
-    header: bool | None = None
-    missing: Iterable[str] | None = None
-    label_separator: str | None = None
-    skip_bad_rows: bool = False
+    # The table of the options.
+    # fmt: off
+    label: str | int | Iterable[str] | None = _option(
+        FEATURE, INPUT,
+        "Label column: its name, or its position from 1 (-1 is the last); by default 'label'. "
+        "Several, as A,B,C, are columns of 0 and 1, one per label.",
+        "--label", "-l",
+    )
+    label_separator: str | None = _option(
+        FEATURE, INPUT,
+        "Separator of the labels of a row, if rows have several. Each label is then learned "
+        "independently. FastText files and several label columns need none.",
+    )
+    format: str | None = _option(
+        PARSING, INPUT,
+        "csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, folder or text. Detected by "
+        "default.",
+    )
+    header: bool | None = _option(
+        PARSING, INPUT,
+        "Whether the first row has column names. Detected by default.",
+        "--header/--no-header",
+    )
+    missing: Iterable[str] | None = _option(
+        FEATURE, INPUT,
+        "Values that count as missing, besides empty cells. Default: ? NA N/A NaN nan null NULL "
+        "None. Labels are missing only where empty.",
+        given_as=list[str], metavar="WORD",
+    )
+    skip_bad_rows: bool = _option(
+        PARSING, INPUT, "Skip and count rows that cannot be read.", "--skip-bad-rows", default=False
+    )
+    text: str | Iterable[str] | None = _option(
+        FEATURE, FEATURES, "Use only this text column.", given_as=list[str]
+    )
+    columns: Iterable[str] | Mapping[str, str] | None = _option(
+        FEATURE, FEATURES,
+        "Kind of a column: text, category, number, date or ignore. Others are detected.",
+        "--column", given_as=list[str], metavar="NAME=KIND", parse=column_kinds,
+    )
+    ngrams: int | str | tuple[int, int] | None = _option(
+        FEATURE, FEATURES,
+        "N-grams of up to N words, or of N to M; 1-2 by default, with --chars 3-5.",
+        given_as=str, metavar="N or N-M",
+    )
+    analyzer: str | None = _option(
+        FEATURE, FEATURES,
+        "N-grams of characters within words ('char') instead of words ('word').",
+        "--chars", choices=("word", "char"), given_as=bool, parse={True: "char"}.get,
+    )
+    bits: int | None = _option(
+        FEATURE, FEATURES, "Hash to 2^BITS columns; 22 by default.", low=8, high=26
+    )
+    valid: Any = _option(
+        RUN, LEARNING,
+        "Validation files, or rows, which decide the number of epochs instead of held-out rows.",
+        given_as=list[str],
+    )
+    holdout: float | None = _option(
+        SETTING, LEARNING,
+        "Fraction of the rows to hold out, at most 50,000 rows; a tenth, if neither epochs nor "
+        "validation files are given.",
+        low=0.0,
+    )
+    epochs: int | None = _option(
+        SETTING, LEARNING, "Number of epochs; decided by held-out rows unless given.", low=1
+    )
+    max_epochs: int | None = _option(
+        SETTING, LEARNING,
+        "The most epochs where held-out rows decide: 20 by default; 16 on several shards, and 64 "
+        "for tables.",
+        low=1,
+    )
+    patience: int = _option(
+        SETTING, LEARNING,
+        "Epochs without a smaller error on held-out rows that end the run. Tables without text "
+        "have 20,000 visits of rows or 16 epochs first, as few held-out rows decide badly.",
+        default=3, low=1,
+    )
+    rule: str | None = _option(
+        SETTING, LEARNING,
+        "The learning rule: perceptron (default), arow, pa1, scw1:C=0.5, ...; see "
+        "rosenblatt.compare.",
+    )
+    threshold: float | None = _option(
+        SETTING, LEARNING,
+        "Update when the margin is at most this; rows have a length of about 1. By default 2, for "
+        "tables 4; on S shards at most 4/S, for tables 4/√S. For the perceptron.",
+        low=0.0,
+    )
+    padding: float | None = _option(
+        SETTING, LEARNING, "The padding constant c; 0.1 by default, for tables 0.5.", low=0.0
+    )
+    average: bool | None = _option(
+        SETTING, LEARNING,
+        "Average the weights over the last half of the run, for tables over all of it (default), "
+        "or take the last.",
+        "--averaged/--last",
+    )
+    multiclass: str | None = _option(
+        SETTING, LEARNING,
+        "ovr: one-vs-rest; joint, for tables: against the best other class.",
+        choices=("ovr", "joint"),
+    )
+    tune: float | str | None = _option(
+        RUN, LEARNING,
+        "Choose n-grams, bits, threshold, padding, average, multiclass and rule by their error on "
+        "held-out rows, and train, within this time: 60s, 5m. Options that are given are not "
+        "tuned.",
+        given_as=str, metavar="TIME",
+    )
+    weight: str | None = _option(
+        SETTING, LEARNING,
+        "Column of sample weights: the copies each row counts for. It is not a feature.",
+    )
+    class_weight: str | Mapping[str, float] | None = _option(
+        SETTING, LEARNING,
+        "Weights of classes: balanced (inversely proportional to their rows), or a=2,b=1.",
+    )
+    calibrate: str | None = _option(
+        SETTING, LEARNING,
+        "Probabilities from held-out rows: sigmoid, isotonic or none.",
+        default="sigmoid", choices=("sigmoid", "isotonic"),
+    )
+    target: str | None = _option(
+        SETTING, LEARNING,
+        "The goal of the threshold between two classes, on held-out rows: precision=0.95, "
+        "recall=0.9 or f1; for the second class, or LABEL:precision=0.95.",
+    )
+    seed: int = _option(
+        SETTING, LEARNING, "Seed of the row orders and the held-out rows.", default=0, low=0
+    )
+    memory: int = _option(
+        SETTING, LONG_RUNS,
+        "Hashed rows to keep in memory, in bytes (on the command line in MB); more go to disk.",
+        default=128 << 20, low=1, shown=128, parse=lambda megabytes: megabytes << 20,
+    )
+    checkpoint: str | os.PathLike[str] | None = _option(
+        RUN, LONG_RUNS, "Folder to save checkpoints of the run in.", given_as=Path
+    )
+    checkpoint_seconds: float = _option(
+        RUN, LONG_RUNS, "Seconds between checkpoints.", "--every", default=60.0, low=0.0
+    )
+    checkpoint_rows: int | None = _option(
+        RUN, LONG_RUNS, "Rows between checkpoints, regardless of time.", "--every-rows", low=1
+    )
+    resume: bool = _option(
+        RUN, LONG_RUNS,
+        "Continue the run saved in the checkpoint folder; it ends in the same model.",
+        "--resume", default=False,
+    )
+    start: Model | str | os.PathLike[str] | None = _option(
+        RUN, LONG_RUNS,
+        "Continue training this model, with its features and classes. What a rule keeps beside "
+        "the weights, such as variances, begins anew.",
+        "--from", given_as=Path,
+    )
+    n_jobs: int | None = _option(
+        RUN, LONG_RUNS,
+        "Training threads; -1 for all cores. The model is the same.",
+        "--jobs", default=-1,
+    )
+    workers: Any = _option(
+        RUN, LONG_RUNS,
+        "Distribute the work over shards of the files: N processes, or a Dask scheduler such as "
+        "tcp://host:8786; in Python also a distributed.Client or a concurrent.futures.Executor. "
+        "The model depends on the shards, not on the workers.",
+        given_as=str,
+    )
+    shards: int | None = _option(
+        RUN, LONG_RUNS,
+        "With --workers: approximate number of shards; at least 16 by default.",
+        low=1,
+    )
+    out: str | os.PathLike[str] | None = _option(
+        RUN, OUTPUT,
+        "The model file to write; on the command line by default FILE with the ending .model.",
+        "--out", "-o", given_as=Path,
+    )
+    report: Callable[[FileRun], Any] | None = _option(
+        RUN, None, "Called with the run after every step."
+    )
+    report_trial: Callable[[Trial], Any] | None = _option(
+        RUN, None, "Called with every trial of `tune`."
+    )
+    # fmt: on
+
+    def __post_init__(self) -> None:
+        """Check each option by itself."""
+        object.__setattr__(self, "class_weight", class_weights(self.class_weight))
+        if self.calibrate == "none":
+            object.__setattr__(self, "calibrate", None)
+        for entry in fields(self):
+            name, value, option = entry.name, getattr(self, entry.name), option_of(entry)
+            if value is None:
+                continue
+            if option.choices and value not in option.choices:
+                raise OptionError(f"{name} is one of {', '.join(option.choices)}, got {value!r}")
+            if option.low is not None and not value >= option.low:
+                raise OptionError(f"{name} must be at least {option.low:g}, got {value}")
+            if option.high is not None and not value <= option.high:
+                raise OptionError(f"{name} must be at most {option.high:g}, got {value}")
+        if self.holdout is not None and not self.holdout < 1:
+            raise OptionError(f"holdout is a share of the rows below 1, got {self.holdout}")
+        if self.ngrams is not None:
+            self.hashing()  # which checks them
+
+    def check(self) -> None:
+        """Refuse options that contradict each other, or have no effect."""
+        if self.resume and self.checkpoint is None:
+            raise OptionError("resume needs checkpoint, the folder that the run was saved in")
+        is_timed = self.checkpoint_rows is not None or self.checkpoint_seconds != 60.0
+        if self.checkpoint is None and is_timed:
+            raise OptionError(
+                "checkpoint_seconds and checkpoint_rows have no effect without checkpoint=FOLDER"
+            )
+        if self.epochs is not None and (self.max_epochs, self.patience) != (None, 3):
+            raise OptionError("max_epochs and patience have no effect where epochs says how many")
+        if self.valid is not None and self.holdout:
+            raise OptionError("valid and holdout exclude each other: drop one of them")
+        if self.shards is not None and self.workers is None:
+            raise OptionError("shards are for workers: give both, or neither")
+        if self.tune is not None:
+            self._check_tuning()
+        if self.target is not None:
+            from rosenblatt.jobs.held_out import Target
+
+            Target.parse(self.target)
+            if self.valid is None and not self.held_out(False) > 0:
+                raise OptionError(
+                    "a target needs held-out rows: give holdout (--holdout 0.1) or valid (--valid)"
+                )
+
+    def _check_tuning(self) -> None:
+        """Refuse what cannot be combined with `tune`."""
+        if self.workers is not None:
+            raise OptionError("tune and workers exclude each other: tune on a part of the files")
+        if self.start is not None:
+            raise OptionError("tune cannot be combined with start (--from): drop one of them")
+        if self.checkpoint is not None:
+            raise OptionError("tune and checkpoint exclude each other: what is chosen takes time")
+
+    def held_out(self, has_validation: bool) -> float:
+        """The share of rows to hold out."""
+        if self.holdout is not None:
+            return self.holdout
+        return 0.1 if self.epochs is None and not has_validation else 0.0
+
+    def of_kind(self, *kinds: str) -> dict[str, Any]:
+        """The options of some kinds, by name."""
+        return {
+            entry.name: getattr(self, entry.name)
+            for entry in fields(self)
+            if option_of(entry).kind in kinds
+        }
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The options that decide the weights: what models and checkpoints record."""
+        return self.of_kind(SETTING)
 
     def open(self, files: Any, start: Model | None = None, first: Source | None = None) -> Source:
-        """Open a source; with the features of `start`, or of `first` for validation files."""
-        if isinstance(files, Source):
+        """Open files; with the features of `start`, or of `first` for validation files."""
+        from rosenblatt import data
+        from rosenblatt.data.schema import refuse_unused_options
+
+        reading = self.of_kind(FEATURE, PARSING)
+        if isinstance(files, data.Source):
             if first is None:
-                refuse_unused_options("opened", vars(self))
+                refuse_unused_options("opened", reading)
             return files
         if start is not None:
             self._check_start(start)
-            of_files = self._of_files()
-            return data.open(files, features=start.features, classes=start.classes, **of_files)
+            parsing = self.of_kind(PARSING)
+            return data.open(files, features=start.features, classes=start.classes, **parsing)
         if first is not None:
-            return data.open(files, features=first.features, **self._of_files())
-        source = data.open(files, **self.options())
-        refuse_unused_options(source.format, vars(self))
+            return data.open(files, features=first.features, **self.of_kind(PARSING))
+        source = data.open(files, **self.reading())
+        refuse_unused_options(source.format, reading)
         return source
 
-    def open_again(self, files: Any, source: Source, ngrams: Ngrams) -> Source:
-        """Open the files of a source again, with other n-grams."""
-        if isinstance(files, Source):
-            raise OptionError("tune opens the files itself: give their names, not an open source")
-        features = replace(source.features, ngrams=ngrams)
-        return data.open(files, features=features, **self._of_files())
-
-    def options(self, start: Model | None = None) -> dict[str, Any]:
+    def reading(self, start: Model | None = None) -> dict[str, Any]:
         """The options of :func:`rosenblatt.data.open`; without n-grams if a model decides them."""
-        given = {name: value for name, value in vars(self).items() if name not in _OF_NGRAMS}
+        reading = self.of_kind(FEATURE, PARSING)
+        hashing = [reading.pop(name) for name in ("ngrams", "analyzer", "bits")]
         if start is not None:
             self._check_start(start)
-            return given
-        expect_text = self.ngrams is not None or self.analyzer is not None
-        return given | {"ngrams": self._hashing(), "expect_text": expect_text}
+            return reading
+        return reading | {"ngrams": self.hashing(), "expect_text": hashing[:2] != [None, None]}
 
-    @property
-    def has_ngrams(self) -> bool:
-        """Whether any option about n-grams was given."""
-        return any(getattr(self, name) is not None for name in _OF_NGRAMS)
+    def hashing(self) -> Ngrams:
+        """How text is hashed.
+
+        >>> [TrainOptions(ngrams=n, analyzer="char").hashing()[:2] for n in (4, "4", "2-4")]
+        [(1, 4), (3, 4), (2, 4)]
+        """
+        from rosenblatt.kernels.text import Ngrams
+
+        chars, ngrams = self.analyzer == "char", 2 if self.ngrams is None else self.ngrams
+        try:
+            if isinstance(ngrams, str):
+                first, dash, last = ngrams.partition("-")
+                high = int(last if dash else first)
+                low = int(first) if dash else min(3 if chars else 1, high)
+            else:
+                low, high = ngrams if isinstance(ngrams, tuple) else (1, ngrams)
+        except ValueError:
+            low = high = 0
+        if not 1 <= low <= high <= 20:
+            raise OptionError(f"ngrams is N or N-M with 1 <= N <= M <= 20, got {self.ngrams!r}")
+        return Ngrams(low, high, chars, 22 if self.bits is None else self.bits)
 
     def _check_start(self, start: Model) -> None:
         """Refuse options that the start model decides."""
-        given = [name for name in _OF_FEATURES if getattr(self, name) is not None]
-        if joined_label(self.label) == start.features.label and "label" in given:
-            given.remove("label")
-        if given:
-            raise OptionError(f"the model to go on from decides about {', '.join(given)}")
+        from rosenblatt.data.labels import joined_label
 
-    def _of_files(self) -> dict[str, Any]:
-        """The options about parsing files."""
-        return {name: value for name, value in vars(self).items() if name not in _OF_FEATURES}
+        names = [name for name, value in self.of_kind(FEATURE).items() if value is not None]
+        if joined_label(self.label) == start.features.label and "label" in names:
+            names.remove("label")
+        if names:
+            raise OptionError(
+                f"start (--from MODEL) fixes {', '.join(names)}: drop "
+                + ("that option" if len(names) == 1 else "those options")
+            )
 
-    def _hashing(self) -> Ngrams:
-        if self.analyzer not in (None, "word", "char"):
-            raise OptionError(f"analyzer is 'word' or 'char', got {self.analyzer!r}")
-        given = 2 if self.ngrams is None else self.ngrams
-        low, high = given if isinstance(given, tuple) else (1, given)
-        if not 1 <= low <= high:
-            raise OptionError(f"ngrams must be n >= 1 or 1 <= low <= high, got {given!r}")
-        return Ngrams(low, high, self.analyzer == "char", 22 if self.bits is None else self.bits)
+
+TrainOptions.__doc__ = documented(TrainOptions.__doc__, TrainOptions)

@@ -12,6 +12,7 @@ import numpy as np
 from rosenblatt.data import Batch, Source
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError, counted
+from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.learners.examples import ONE, Examples
@@ -41,7 +42,7 @@ class FileRows:
     def __init__(
         self,
         source: Source,
-        settings: Any,
+        options: TrainOptions,
         learner: Any,  # Linear or Family; gets new features and classes
         progress: Progress,  # restarts with the learner
         *,
@@ -51,10 +52,10 @@ class FileRows:
     ) -> None:
         self.source, self.valid = source, valid
         self.learner, self.progress = learner, progress
-        self.store = Store(settings.memory, folder)
+        self.store = Store(options.memory, folder)
         columns = None if start is None else start.columns
         self.numbering = Numbering(1 << source.features.ngrams.bits, columns)
-        self.held_out, self.seed = settings.held_out(valid is not None), settings.seed
+        self.held_out, self.seed = options.held_out(valid is not None), options.seed
         self.batches = self.bytes = self.restarts = 0
         # The scales behind the learner's feature rates. Without a start model, sources of nothing
         # but text get rates from their first 4,096 rows.
@@ -63,7 +64,7 @@ class FileRows:
         self._handed = 0  # rows that were visited or held out in the first epoch
         self._validation: Store | None = None
         # Class weights multiply the weights of rows. Balanced ones are known after the last row.
-        self._class_weight, self._factors = settings.class_weight, np.empty(0)
+        self._class_weight, self._factors = options.class_weight, np.empty(0)
 
     def parts(self, epoch: int, position: int = 0) -> Iterator[tuple[Examples, np.ndarray]]:
         """Examples and the order in which to visit them, from a position in the epoch on."""

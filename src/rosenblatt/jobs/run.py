@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from rosenblatt.data import Source
 from rosenblatt.data.features import Features
 from rosenblatt.errors import OptionError
 from rosenblatt.jobs.held_out import HeldOut
+from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.jobs.rows import FileRows, known_classes, rarity_of_model
 from rosenblatt.jobs.trained_model import trained_model
 from rosenblatt.learners import Spec, make
@@ -31,45 +32,16 @@ EPOCHS_ENOUGH = 16
 Scored = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The settings of :func:`rosenblatt.train` about learning; see there.
+def with_defaults(options: TrainOptions, features: Features) -> TrainOptions:
+    """The options with all defaults: those with the least error on text or on tables.
 
-    Defaults that depend on the features are None until :meth:`for_features`.
+    They are in units of the data, as rows have a length of about 1.
     """
-
-    epochs: int | None = None
-    threshold: float | None = None
-    padding: float | None = None
-    average: bool = True
-    holdout: float | None = None
-    max_epochs: int | None = None
-    patience: int = 3
-    seed: int = 0
-    memory: int = 128 << 20
-    multiclass: str | None = None
-    calibrate: str | None = "sigmoid"
-    target: str | None = None
-    class_weight: str | dict[str, float] | None = None
-    weight: str | None = None
-    rule: str = "perceptron"
-
-    def for_features(self, features: Features) -> Settings:
-        """The settings with all defaults: those with the least error on text or on tables.
-
-        They are in units of the data, as rows have a length of about 1.
-        """
-        usual: dict[str, Any] = {"threshold": 2.0, "padding": 0.1, "multiclass": "ovr"}
-        if features.is_plain_table:
-            usual = {"threshold": 4.0, "padding": 0.5, "multiclass": "joint"}
-        usual["max_epochs"] = 20
-        return replace(self, **{n: v for n, v in usual.items() if getattr(self, n) is None})
-
-    def held_out(self, has_validation: bool) -> float:
-        """The share of rows to hold out."""
-        if self.holdout is not None:
-            return self.holdout
-        return 0.1 if self.epochs is None and not has_validation else 0.0
+    usual: dict[str, Any] = {"threshold": 2.0, "padding": 0.1, "multiclass": "ovr"}
+    if features.is_plain_table:
+        usual = {"threshold": 4.0, "padding": 0.5, "multiclass": "joint"}
+    usual |= {"max_epochs": 20, "average": True, "rule": "perceptron"}
+    return replace(options, **{n: v for n, v in usual.items() if getattr(options, n) is None})
 
 
 class FileRun:
@@ -84,22 +56,22 @@ class FileRun:
     def __init__(
         self,
         source: Source,
-        settings: Settings,
+        options: TrainOptions,
         *,
         valid: Source | None = None,  # validation rows, instead of held-out ones
         start: Model | None = None,  # initial weights; the source has its features and classes
         threads: int = 1,
         folder: Path | None = None,  # store the rows on disk, for runs to be resumed
     ) -> None:
-        self.source, self.settings = source, settings.for_features(source.features)
-        self._member = _member_of(settings.rule)
+        self.source, self.options = source, with_defaults(options, source.features)
+        self._member = _member_of(self.options.rule)
         self.start, self.threads = start, threads
         self.tuning: list[dict[str, Any]] = []  # the trials that chose the settings
         self.held_out = HeldOut()  # fitted to held-out rows after the first phase
         self.learner = self.new_learner(rarity_of_model(start))
         self.runs = [Progress()]
         self.rows = FileRows(
-            source, settings, self.learner, self.progress, valid=valid, start=start, folder=folder
+            source, options, self.learner, self.progress, valid=valid, start=start, folder=folder
         )
 
     def begin(self) -> None:
@@ -173,7 +145,7 @@ class FileRun:
         examples = self.rows.examples()
         everything, weights = np.arange(len(examples), dtype=np.uint64), examples.omega
         rows = everything if weights.size == 1 else everything[weights > 0]
-        return Drawn(examples, rows, "after_first", self.settings.seed)
+        return Drawn(examples, rows, "after_first", self.options.seed)
 
     def held_out_scores(self, names: list[str], most: int) -> Scored | None:
         """Scores, classes and weights of at most `most` held-out rows, or None if there are none.
@@ -184,7 +156,7 @@ class FileRun:
         rows = rows[:most]
         if not len(rows):
             return None
-        learner, kept, averaged = self.learner, self.progress.kept, self.settings.average
+        learner, kept, averaged = self.learner, self.progress.kept, self.options.average
         if kept is not None:
             weights, bias = kept.weights
             learner = self.learner.untrained(weights.shape[1], dense=False, averaging=False)
@@ -206,7 +178,7 @@ class FileRun:
 
     def plan(self) -> Plan:
         """The plan of the current phase."""
-        s, rows = self.settings, self.rows
+        s, rows = self.options, self.rows
         # A table takes few epochs: the last half may be a single one.
         averages = "average" if self.source.features.is_plain_table else "late_average"
         keep = averages if s.average else "last"
@@ -227,12 +199,12 @@ class FileRun:
 
     def _most_epochs(self) -> int:
         """The largest number of epochs, if held-out rows decide."""
-        assert self.settings.max_epochs is not None, "settings are for the features by now"
-        return self.settings.max_epochs
+        assert self.options.max_epochs is not None, "options have their defaults by now"
+        return self.options.max_epochs
 
     def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Any:
         """A learner of the classes known so far, with the weights of the start model."""
-        s, several = self.settings, self.source.features.separator is not None
+        s, several = self.options, self.source.features.separator is not None
         threshold: Any = s.threshold
         spec = Spec(
             rule=None if self._member is None else self._member._member_rule(),
@@ -255,14 +227,14 @@ class FileRun:
         """Whether held-out rows can be learned from in a second run, all rows in memory."""
         rows = self.rows
         return (
-            self.settings.epochs is None
+            self.options.epochs is None
             and rows.fit_in_memory
             and rows.valid is None
             and len(rows.held_out_rows()) > 0
         )
 
 
-def _member_of(rule: str) -> Any:
+def _member_of(rule: Any) -> Any:
     """The estimator of a rule; None for the perceptron, which needs no import of scikit-learn."""
     if rule == "perceptron":
         return None

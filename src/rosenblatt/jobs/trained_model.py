@@ -47,7 +47,7 @@ def trained_model(run: FileRun) -> Model:
         columns=np.array(columns),
         weights=np.ascontiguousarray(weights),
         bias=np.array(reorder(bias), dtype=np.float64),
-        parameters=asdict(run.settings)
+        parameters=run.options.settings
         | {"stop_reason": run.stop_reason}
         | ({"tuning": run.tuning} if run.tuning else {}),
         history=[_epoch_record(asdict(epoch)) for epoch in run.history],
@@ -61,7 +61,7 @@ def trained_model(run: FileRun) -> Model:
 
 def _model_weights(run: FileRun) -> tuple[np.ndarray, np.ndarray]:
     """The weights (features, problems) and biases of the model: kept, averaged or last ones."""
-    kept, averaged = run.progress.kept, run.settings.average
+    kept, averaged = run.progress.kept, run.options.average
     weights, bias = run.learner.weights(averaged) if kept is None else kept.weights
     return np.ascontiguousarray(weights.T), bias
 

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from rosenblatt.data import Batch, Source
 from rosenblatt.errors import DataError, OptionError
-from rosenblatt.jobs.run import FileRun, Settings
+from rosenblatt.jobs.options import TrainOptions
+from rosenblatt.jobs.run import FileRun, with_defaults
 from rosenblatt.kernels import jit
 from rosenblatt.kernels.text import Ngrams, Rows
 from rosenblatt.training import run as run_epochs
@@ -40,11 +41,11 @@ class Choice:
     multiclass: str = "ovr"
     rule: str = "perceptron"
 
-    SETTINGS: ClassVar = ("threshold", "padding", "average", "multiclass", "rule")
+    TUNED: ClassVar = ("threshold", "padding", "average", "multiclass", "rule")
 
-    def settings(self, others: Settings) -> Settings:
-        """These settings; those that are not tuned are the others'."""
-        return replace(others, **{name: getattr(self, name) for name in self.SETTINGS})
+    def options(self, others: TrainOptions) -> TrainOptions:
+        """The options of this choice; those that are not tuned are the others'."""
+        return replace(others, **{name: getattr(self, name) for name in self.TUNED})
 
 
 @dataclass(frozen=True)
@@ -165,8 +166,7 @@ def _now() -> float:
 def tune(
     source: Source,
     valid: Source | None,
-    settings: Settings,
-    fixed: dict[str, Any],
+    options: TrainOptions,
     seconds: float,
     threads: int,
     report: Callable[[Trial], Any] | None = None,
@@ -178,14 +178,14 @@ def tune(
     bracket and always tried on all rows, so that the choice is at least as good there. Half of the
     choices are drawn near the best one so far. A part of the time is left for training the model.
 
-    Errors are those on `valid`, or on held-out rows. `settings` are the others of training;
-    `fixed` are values of `Choice` that were given, and are not tuned.
+    Errors are those on `valid`, or on held-out rows. Options that were given are not tuned.
     """
     until = _now() + seconds
     rows = _Rows(source, valid, until - 0.75 * seconds)
-    default = Choice(source.features.ngrams, **{n: getattr(settings, n) for n in Choice.SETTINGS})
-    default = replace(default, **fixed)
-    untried = _Untried(default, fixed, rows.has_text, rows.n_classes, settings.seed)
+    fixed = _fixed_values(options, source)
+    options = with_defaults(options, source.features)
+    default = Choice(source.features.ngrams, **{n: getattr(options, n) for n in Choice.TUNED})
+    untried = _Untried(default, fixed, rows.has_text, rows.n_classes, options.seed)
     trials: list[Trial] = []
     shares = [s for s in (1 / _KEEP**2, 1 / _KEEP) if s * rows.count >= _FEW_ROWS] + [1.0]
     while untried:
@@ -196,7 +196,7 @@ def tune(
             for choice in group:
                 if not _has_time(until, choice, share, trials, rows):
                     return best_of(trials).choice, trials
-                here.append(_run_trial(choice, rows, share, settings, threads))
+                here.append(_run_trial(choice, rows, share, options, threads))
                 trials.append(here[-1])
                 if report is not None:
                     report(here[-1])
@@ -205,6 +205,15 @@ def tune(
             if is_first and default not in group:
                 group.append(default)
     return best_of(trials).choice, trials
+
+
+def _fixed_values(options: TrainOptions, source: Source) -> dict[str, Any]:
+    """The values of options that were given, which are not tuned."""
+    values = {name: getattr(options, name) for name in Choice.TUNED}
+    fixed = {name: value for name, value in values.items() if value is not None}
+    if any(getattr(options, name) is not None for name in ("ngrams", "analyzer", "bits")):
+        fixed["ngrams"] = source.features.ngrams
+    return fixed
 
 
 def _has_time(until: float, choice: Choice, share: float, trials: list[Trial], rows: _Rows) -> bool:
@@ -221,14 +230,14 @@ def _has_time(until: float, choice: Choice, share: float, trials: list[Trial], r
 
 
 def _run_trial(
-    choice: Choice, rows: _Rows, share: float, settings: Settings, threads: int
+    choice: Choice, rows: _Rows, share: float, options: TrainOptions, threads: int
 ) -> Trial:
     """Train on a share of the rows, and measure the error on held-out ones."""
     began = _now()
     source, valid = rows.hashed(choice.ngrams, share)
     held_out = 0.0 if valid is not None else min(0.3, max(0.1, _HELD_OUT / rows.count))
-    own = replace(choice.settings(settings), holdout=held_out, memory=_MOST_CACHED)
-    run = FileRun(source, own, valid=valid, threads=threads)
+    trial_options = replace(choice.options(options), holdout=held_out, memory=_MOST_CACHED)
+    run = FileRun(source, trial_options, valid=valid, threads=threads)
     with closing(run.rows):
         part, plan = next(run.phases())
         spent, at = [0.0, 0.0], perf_counter()  # in walks over rows, and between epochs
@@ -236,7 +245,7 @@ def _run_trial(
             spent[epoch is not None] += perf_counter() - at
             at = perf_counter()
         errors = [epoch.validation_error for epoch in run.history]
-        error = errors[-1] if settings.epochs is not None else min(errors, default=math.nan)
+        error = errors[-1] if options.epochs is not None else min(errors, default=math.nan)
         learned = sum(map(len, source.in_memory))
     seconds = _now() - began
     between = seconds * spent[1] / max(sum(spent), 1e-9)
