@@ -173,7 +173,7 @@ def test_a_run_goes_on_from_a_model_and_back(reviews, threads):
     third = train(reviews, start=second, epochs=1)
     assert second.history[0]["mistakes"] < first.history[0]["mistakes"]
     assert third.history[0]["mistakes"] < first.history[0]["mistakes"]
-    with pytest.raises(OptionError, match="decides about bits"):
+    with pytest.raises(OptionError, match="fixes bits"):
         train(reviews, start=first, bits=12, workers=threads)
 
 
