@@ -120,7 +120,7 @@ def _train(source: Any, options: TrainOptions, start: Model | None) -> Model:
     threads = threads_of(options.n_jobs)
     trials: list[Trial] = []
     if options.tune is not None:
-        if any(map(is_stream, rows.files)):
+        if rows.format != "table" and any(map(is_stream, rows.files)):
             raise OptionError(
                 "tune reads the rows more than once: name files, not pipes or standard input"
             )
