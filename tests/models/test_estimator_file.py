@@ -1,5 +1,7 @@
 """A fitted Perceptron as a file: the same model, able to go on, and nothing that can run."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 from rosenblatt import AROW, KernelPerceptron, ModelFormatError, Perceptron, load, save
-from rosenblatt.models import tensorfile
+from rosenblatt.models import estimator_file, tensorfile
 
 X, Y = load_digits(return_X_y=True)
 
@@ -141,6 +143,11 @@ def test_a_file_with_one_bit_flipped_is_never_another_model(tmp_path):
         ({"feature_names": ["a"]}, "not as many feature names"),
         ({"multiclass": "all"}, "multiclass is 'all'"),
         ({"mean_square": {"value": 1.0, "size": 2}}, "size"),
+        ({"version": 2}, "format version 2; this release reads 3: fit it again"),
+        ({"classes": []}, "not of the type"),
+        ({"classes": [1] * 10}, "not in order"),
+        ({"n_iter": -1}, "n_iter is -1"),
+        ({"history": [{"epoch": 1, "updates": None}]}, "updates is None"),
     ],
 )
 def test_what_a_file_says_of_its_model_is_checked(tmp_path, about, message):
@@ -162,13 +169,45 @@ def test_variances_of_a_file_fit_its_weights(tmp_path):
         load(path)
 
 
-def test_epochs_of_version_1_have_their_names_of_today(tmp_path):
-    path = tmp_path / "a.model"
-    model = Perceptron(max_iter=1, tol=None).fit(X[:50, :5], Y[:50])
-    save(model, path)
-    arrays, said = tensorfile.read(path)
-    [epoch] = said["history"]
-    epoch["online_error"] = epoch.pop("progressive_error")
-    epoch["mistakes"] = epoch.pop("updated_rows")
-    tensorfile.write(path, arrays, said | {"version": 1})
-    assert load(path).history_[0].updated_rows == model.history_[0].updated_rows
+def altered(plain):
+    """JSON data with one entry left out or another value, for each entry in turn."""
+    for key, value in list(plain.items() if isinstance(plain, dict) else enumerate(plain[:2])):
+        others = [None, -1, 1.5, "x", {}, [1], 2**70]
+        if isinstance(value, dict | list):
+            others += altered(value)
+        for other in others:
+            changed = plain.copy()
+            changed[key] = other
+            yield changed
+        shorter = plain.copy()
+        del shorter[key]
+        yield shorter
+
+
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [
+        (Perceptron(max_iter=2, tol=None, early_stopping=True, random_state=0), Y[:60] % 3),
+        (AROW(max_iter=2, tol=None), Y[:60] > 4),
+        (KernelPerceptron(max_iter=2, early_stopping=True, random_state=0), Y[:60] % 3),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_altered_file_is_refused_or_is_a_model_that_works(model, y):
+    arrays, about = estimator_file.to_file(model.fit(X[:60, :5], y))
+    refused = works = 0
+    for changed in altered(json.loads(json.dumps(about))):
+        try:
+            with tensorfile.reporting_damage("a.model"):
+                loaded = estimator_file.from_file(arrays, changed)
+        except ModelFormatError:
+            refused += 1
+            continue
+        assert loaded.predict(X[:60, :5]).shape == (60,)
+        assert len(loaded.history_["updates"]) == len(changed["history"])
+        if hasattr(loaded, "partial_fit"):
+            loaded.partial_fit(X[:60, :5], y)
+        estimator_file.from_file(*estimator_file.to_file(loaded))
+        works += 1
+    assert refused > 200
+    assert works > 50

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+import sys
+from dataclasses import asdict, astuple, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,14 +22,13 @@ from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.weights import Weights
 from rosenblatt.models.arrays import expect, state_arrays, state_from
 from rosenblatt.training import Epoch, Progress
-from rosenblatt.training.defaults import MeanSquare
+from rosenblatt.training.defaults import ROWS_THAT_DECIDE, MeanSquare
 
 Arrays = dict[str, np.ndarray]
 About = dict[str, Any]
 
-VERSION = 2
-KERNEL_VERSION = 3  # version 2 could bound the number of support rows
-# The estimators of the first format; a file that names none is of the first of them.
+VERSION = 3
+# The estimators of the first format.
 LINEAR = tuple(dict.fromkeys(estimator for estimator, _ in NAMES.values()))
 KERNEL = "KernelPerceptron"
 FORMATS = {False: "rosenblatt-perceptron", True: "rosenblatt-kernel-perceptron"}  # by is_kernel
@@ -46,7 +47,7 @@ def to_file(model: Classifier) -> tuple[Arrays, About]:
     is_kernel = name == KERNEL
     about = {
         "format": FORMATS[is_kernel],
-        "version": KERNEL_VERSION if is_kernel else VERSION,
+        "version": VERSION,
         "package": __version__,
         "estimator": name,
         "parameters": _plain_parameters(model),
@@ -66,11 +67,10 @@ def to_file(model: Classifier) -> tuple[Arrays, About]:
 def from_file(arrays: Arrays, about: About) -> Classifier:
     """The model that :func:`to_file` wrote; a ValueError if the file is inconsistent."""
     is_kernel = about["format"] == FORMATS[True]
-    version, readable = about["version"], (KERNEL_VERSION,) if is_kernel else (1, VERSION)
-    if version not in readable:
-        newest = max(readable)
-        raise ValueError(f"format version {version!r}; this release reads {newest}: fit it again")
-    name = KERNEL if is_kernel else about.get("estimator", LINEAR[0])
+    if about["version"] != VERSION:
+        version = about["version"]
+        raise ValueError(f"format version {version!r}; this release reads {VERSION}: fit it again")
+    name = KERNEL if is_kernel else about["estimator"]
     if name not in (*LINEAR, KERNEL):
         raise ValueError(f"{name!r} is not an estimator that this release knows")
     parameters = dict(about["parameters"])
@@ -82,15 +82,13 @@ def from_file(arrays: Arrays, about: About) -> Classifier:
     model = getattr(estimators, name)(**parameters)
     model._check_parameters()
     model.classes_ = _classes_from(about)
-    model.n_features_in_ = int(about["n_features"]) if is_kernel else arrays["coef"].shape[1]
+    model.n_features_in_ = about["n_features"] if is_kernel else arrays["coef"].shape[1]
+    _check_number("n_features", model.n_features_in_, int)
     if about["feature_names"]:
         model.feature_names_in_ = np.array([str(n) for n in about["feature_names"]], dtype=object)
         if len(model.feature_names_in_) != model.n_features_in_:
             raise ValueError("there are not as many feature names as features")
-    counts = about["progress" if is_kernel else "state"]
-    names = [name for name in _COUNTS if name != "run" or not is_kernel]
-    progress = Progress(**{name: counts[name] for name in names})
-    progress.history = [_epoch_from(epoch) for epoch in about["history"]]
+    progress = _progress_from(about["progress" if is_kernel else "state"], about["history"])
     if is_kernel:
         _restore_dual(model, arrays, about)
         model._describe(_dual_state(model, arrays, about), progress)
@@ -98,7 +96,8 @@ def from_file(arrays: Arrays, about: About) -> Classifier:
         _restore_linear(model, arrays, about)
         model._progress = progress
         describe_run(model, progress)
-        model.n_iter_ = int(about["n_iter"])
+        _check_number("n_iter", about["n_iter"], int)
+        model.n_iter_ = about["n_iter"]
         progress.history = []
     _restore_recent(model, arrays)
     return model
@@ -143,19 +142,35 @@ def _plain_parameters(model: Classifier) -> dict[str, Any]:
 
 
 def _classes_from(about: About) -> np.ndarray:
-    kind = _LABELS[about["label_kind"]]
-    if not all(type(label) is kind for label in about["classes"]):
+    labels, kind = about["classes"], _LABELS[about["label_kind"]]
+    if not labels or not all(type(label) is kind for label in labels):
         raise ValueError("the classes are not of the type that the file names")
-    return np.array(about["classes"], dtype=object if about["label_kind"] == "O" else kind)
+    if any(a >= b for a, b in pairwise(labels)):
+        raise ValueError("the classes are not in order")
+    return np.array(labels, dtype=object if about["label_kind"] == "O" else kind)
 
 
-def _epoch_from(plain: dict[str, Any]) -> Epoch:
-    """An epoch of a file; version 1 called updated rows mistakes."""
-    if "online_error" in plain:
-        plain = dict(plain)
-        plain["progressive_error"] = plain.pop("online_error")
-        plain["updated_rows"] = plain.pop("mistakes")
-    return Epoch(**plain)
+def _progress_from(counts: dict[str, Any], history: list[dict[str, Any]]) -> Progress:
+    """The progress of a run and its epochs; a ValueError if their numbers are none."""
+    reason = counts["stop_reason"]
+    if not isinstance(reason, str | None):
+        raise ValueError(f"{reason!r} is not the reason why a run stops")
+    for name in ("visits", "updates", "epoch", "run"):
+        _check_number(name, counts[name], int)
+    _check_number("steps", counts["steps"])
+    epochs = [Epoch(**epoch) for epoch in history]
+    for epoch in epochs:
+        for name in ("epoch", "updates", "updated_rows"):
+            _check_number(name, getattr(epoch, name), int)
+        if not all(type(number) in (int, float) for number in astuple(epoch)):
+            raise ValueError(f"the history holds {epoch}")
+    return Progress(history=epochs, **{name: counts[name] for name in _COUNTS})
+
+
+def _check_number(name: str, number: Any, *kinds: type, most: float = 2**53) -> None:
+    """Raise ValueError unless this is a number from 0 to `most`, and of one of these types."""
+    if type(number) not in (kinds or (int, float)) or not 0 <= number <= most:
+        raise ValueError(f"{name} is {number!r}")
 
 
 def _restore_recent(model: Any, arrays: Arrays) -> None:
@@ -196,12 +211,14 @@ def _linear_arrays(model: Any) -> tuple[Arrays, About]:
 
 def _restore_linear(model: Any, arrays: Arrays, about: About) -> None:
     model.multiclass_ = _multiclass_from(about, model)
-    model._square = MeanSquare(**about.get("mean_square", {}))
+    model._square = _mean_square_from(about["mean_square"])
     problems = n_problems(len(model.classes_), model.multiclass_)
     state = state_from(arrays, "state.", problems, full=True)
     shown = Weights(arrays["coef"], arrays["intercept"])
     expect("coef", shown.weights, np.floating, state.weights.shape)
     expect("intercept", shown.bias, np.floating, state.bias.shape)
+    if len(model.classes_) == 1 and (shown.weights.any() or shown.bias.any()):
+        raise ValueError("there are weights, but no second class")
     empty = np.empty((0, state.weights.shape[1]), state.weights.dtype)
     examples = examples_of(empty, np.empty(0, np.int32))
     model._learner = model._new_learner(examples, len(model.classes_))
@@ -211,12 +228,21 @@ def _restore_linear(model: Any, arrays: Arrays, about: About) -> None:
 
 
 def _multiclass_from(about: About, model: Any) -> str:
-    """The value of `multiclass_`; files from before the option "auto" have the parameter only."""
-    found = about.get("multiclass", model.multiclass)
+    """The value of `multiclass_`, if the parameters allow it."""
+    found = about["multiclass"]
     given = ("auto", "ovr" if found == "labels" else found)
     if found not in ("ovr", "ovo", "joint", "labels") or model.multiclass not in given:
         raise ValueError(f"multiclass is {found!r}, which the parameters do not allow")
     return str(found)
+
+
+def _mean_square_from(plain: dict[str, Any]) -> MeanSquare:
+    square = MeanSquare(**plain)
+    _check_number("the mean square", square.value, most=sys.float_info.max)
+    _check_number("the sum of squares", square.total, most=sys.float_info.max)
+    if square.rows is not None:
+        _check_number("the number of rows that decide", square.rows, int, most=ROWS_THAT_DECIDE - 1)
+    return square
 
 
 # Kernel perceptrons
@@ -249,10 +275,11 @@ def _restore_dual(model: Any, arrays: Arrays, about: About) -> None:
     if about["precision"] not in ("float32", "float64"):
         raise ValueError(f"{about['precision']!r} is not a precision of this package")
     fixed = ModelKernel.of(model, float(about["gamma"]), about["precision"])
-    model._kernel = replace(fixed, unit=float(about.get("unit", 1.0)))
+    model._kernel = replace(fixed, unit=float(about["unit"]))
     if not 0 < model._kernel.unit < np.inf:
         raise ValueError(f"{about['unit']!r} is not a mean of Gram entries")
-    model._rows_seen, model.support_ = int(about["rows_seen"]), arrays["support"]
+    _check_number("rows_seen", about["rows_seen"], int)
+    model._rows_seen, model.support_ = about["rows_seen"], arrays["support"]
     expect("support", model.support_, np.int64, (len(model.support_),))
     if model.kernel == "precomputed":
         return
