@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -52,6 +53,16 @@ def test_without_rounding_nothing_changes(trained):
     expected = model.decision_function(table)
     assert np.allclose(lossless.model.decision_function(table), expected, atol=1e-5)
     assert not lossless.model.state
+
+
+def test_a_model_without_weights_is_compressed(trained):
+    model, path, _ = trained
+    empty = replace(model, weights=np.zeros_like(model.weights), state={})
+    for form in compress(empty, size=10**6, rows=opened(model, path)):
+        assert form.weights == 0
+    *_, last = compress(empty, loss=0.0, rows=opened(model, path))
+    assert len(last.model.columns) == 0
+    assert last.accuracy > 0
 
 
 def test_the_size_asked_for_is_reached_and_used(trained):

@@ -14,7 +14,9 @@ import pytest
 
 from rosenblatt import Model, train
 from rosenblatt.data import Column, Features
-from rosenblatt.kernels.text import Ngrams, column
+from rosenblatt.errors import DataError
+from rosenblatt.kernels.text import Ngrams, Rows, column
+from rosenblatt.models.onnx import export_onnx
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +45,65 @@ def test_a_model_of_one_text_column_takes_a_list():
     series = [pandas.Series(["Good!", "bad"]), polars.Series(["Good!", "bad"])]
     for texts in (*series, np.array(["Good!", "bad"]), pyarrow.array(["Good!", "bad"])):
         assert model.predict(texts).tolist() == ["yes", "no"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        ([1.0, 0.0], ["0", "1"]),
+        ([0.5, 2.25], ["0.5", "2.25"]),
+        ([True, False], ["false", "true"]),
+        ([7, -3], ["-3", "7"]),
+        (["yes", " no "], ["no", "yes"]),
+    ],
+)
+@pytest.mark.parametrize(
+    "kind", [list, np.array, pandas.Series, polars.Series, pyarrow.array], ids=lambda k: k.__name__
+)
+def test_the_score_spells_labels_as_training_did(labels, classes, kind):
+    table = {"label": labels * 40, "text": ["good and fun", "bad and dull"] * 40}
+    model = train(table, label="label", epochs=2)
+    assert sorted(model.classes) == classes
+    assert model.score(table, kind(table["label"])) == 1.0
+    assert model.score(table, kind(table["label"][::-1])) == 0.0
+    with pytest.raises(ValueError, match="there are 80 rows and 79 labels"):
+        model.score(table, kind(table["label"][1:]))
+
+
+def test_a_missing_label_or_one_of_another_type_is_a_wrong_one():
+    table = {"label": [1.0, 0.0] * 40, "text": ["good and fun", "bad and dull"] * 40}
+    model = train(table, label="label", epochs=2)
+    rows = {"text": ["good and fun", "bad and dull"] * 2}
+    assert model.score(rows, [1.0, 0.0, None, float("nan")]) == 0.5
+    assert model.score(rows, ["1", 0, None, 2.5]) == 0.5
+
+
+@pytest.fixture(scope="module")
+def numbered(tmp_path_factory):
+    path = tmp_path_factory.mktemp("rows") / "a.svm"
+    path.write_text("".join(f"{i % 2} 3:{i % 2} 4:1\n" for i in range(60)))
+    return train(path, bits=5, epochs=1)
+
+
+@pytest.mark.parametrize("number", [32, 2**31, 2**32, -1, 10**30])
+def test_feature_numbers_beyond_the_table_are_refused(numbered, number):
+    message = rf"feature number {number} is not one of the 2\^5 columns of the model, 0 to 31"
+    with pytest.raises(DataError, match=message):
+        numbered.explain({3: 1.0, number: 1.0})
+    if 0 < number < 2**32:
+        rows = Rows(np.array([0, 1], np.uint64), np.array([number], np.uint32), np.ones(1, "f4"))
+        with pytest.raises(DataError, match=message):
+            numbered.scores(rows)
+    assert numbered.explain({31: 1.0}).scores == numbered.bias
+    assert numbered.explain({}).scores == numbered.bias
+
+
+def test_a_model_too_wide_for_onnx_is_refused(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text("".join(f"{i % 3} 4000000:{1 + i % 3}\n" for i in range(60)))
+    with pytest.raises(ValueError, match=r"feature number 4,000,000 and 3 scores need 12,000,003"):
+        export_onnx(train(path, epochs=1), tmp_path / "a.onnx")
+    assert not (tmp_path / "a.onnx").exists()
 
 
 def test_tables_of_every_kind_are_scored_alike(model, table):

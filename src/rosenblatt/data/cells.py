@@ -76,6 +76,23 @@ def label_strings(column: Cells) -> pa.Array:
     return trimmed_strings(column, ("",))
 
 
+def spelled_labels(labels: Any) -> np.ndarray:
+    """Labels in memory, spelled as if they were read from a table; None where there is none.
+
+    >>> spelled_labels(np.array([1.0, 2.0])).tolist(), spelled_labels([True, None]).tolist()
+    (['1', '2'], ['true', None])
+    """
+    plain = labels if hasattr(labels, "__array__") else list(labels)
+    if all(isinstance(label, str) for label in plain):
+        column = make_strings(list(plain))
+    else:
+        try:
+            column = pa.array(plain)
+        except pa.ArrowException:  # of several types
+            column = make_strings([str(label) for label in plain])
+    return np.array(label_strings(column).to_pylist(), dtype=object)
+
+
 def plain_strings(column: Cells) -> pa.Array:
     """A column of any type as one array of strings, not trimmed."""
     array = one_array(column)

@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.estimators import _checks as checks
+from rosenblatt.learners.problems import decided
 from rosenblatt.training import Epoch, Plan
 from rosenblatt.training.defaults import patience_of, tol_of
 
@@ -123,9 +124,8 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         scores = self._scores_of(self._checked_rows(X))
         if getattr(self, "multiclass_", None) == "labels":
-            return (scores > 0).astype(np.int64)
-        codes = scores.argmax(axis=1) if scores.ndim > 1 else (scores > 0).astype(int)
-        return self.classes_[codes]
+            return decided(scores, multilabel=True).astype(np.int64)
+        return self.classes_[decided(scores)]
 
     def score(self, X, y, sample_weight=None) -> float:
         """The weighted share of rows whose label, or whole set of labels, is predicted right."""

@@ -192,7 +192,7 @@ def evaluate_labels(model: Model, source: Source) -> LabelEvaluation:
     right = {rank: 0 for rank in RANKS if rank <= k}
     for rows, truth in labelled(model, source):
         scores = model.scores(rows)
-        found = model.decide_labels(scores)
+        found = model.decide(scores)
         counts += np.stack([(found & truth).sum(axis=0), found.sum(axis=0), truth.sum(axis=0)])
         best = np.argsort(-scores, axis=1, kind="stable")
         for rank in right:

@@ -28,6 +28,7 @@ from rosenblatt.data.writers import (
     writer,
 )
 from rosenblatt.errors import DataError, OptionError, listed, shown
+from rosenblatt.learners.problems import decided
 from rosenblatt.models.model import Model
 
 LABEL, SCORE, PROBABILITY = "predicted", "score", "probability"
@@ -192,8 +193,9 @@ class _Predict:
     def _new_columns(self, scores: np.ndarray) -> tuple[dict[str, pa.Array], np.ndarray | None]:
         """The new columns by name, and the indices of the rows that are written; None for all."""
         model, options = self._model, self._options
-        labels = model.decide_labels(scores) if model.multilabel else None
-        codes, values, probabilities = model.decide(scores), own_scores(scores), np.empty(0)
+        labels = model.decide(scores) if model.multilabel else None
+        codes, values = decided(scores, model.threshold), own_scores(scores)
+        probabilities = np.empty(0)
         if options.proba or options.at_least is not None:
             probabilities = model.probabilities(scores)
         rows = self._selected(codes, labels, values, probabilities)

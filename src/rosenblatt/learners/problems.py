@@ -79,13 +79,9 @@ class Problems:
 
     def decide(self, scores: Array) -> Array:
         """The predicted class numbers, or labels, for scores (rows, problems)."""
-        if self.multiclass == "labels":
-            return scores > 0
-        if self.n_classes <= 2:
-            return (scores[:, 0] > 0).astype(np.int32)
-        if self.multiclass == "ovo":
+        if self.multiclass == "ovo" and self.n_classes > 2:
             scores = votes(scores, self)
-        return scores.argmax(axis=1).astype(np.int32)
+        return decided(scores, multilabel=self.multiclass == "labels")
 
     def is_mistaken(self, scores: Array, truth: Array) -> Array:
         """Which rows are mispredicted."""
@@ -138,6 +134,23 @@ class Problems:
 def within(margins: Array, limits: Array) -> Array:
     """Which margins are mistakes: :func:`rosenblatt.rules.perceptron.is_within` for arrays."""
     return cast(Array, (margins < 0.0) | ((limits >= 0.0) & (margins <= limits)))
+
+
+def decided(scores: Array, threshold: float = 0.0, multilabel: bool = False) -> Array:
+    """The predicted class numbers (rows,), or with `multilabel` a bool per row and label.
+
+    Scores of two classes are (rows,) or (rows, 1), and the second class is predicted above the
+    threshold; else (rows, classes), and the first of the largest scores wins, or every label above
+    the threshold. NumPy or CuPy arrays.
+
+    >>> decided(np.array([0.0, 0.5])).tolist(), decided(np.array([[1.0, 2.0, 2.0]])).tolist()
+    ([0, 1], [1])
+    """
+    if multilabel:
+        return scores > threshold
+    if scores.ndim == 1 or scores.shape[1] == 1:
+        return (scores.reshape(-1) > threshold).astype(np.int32)
+    return scores.argmax(axis=1).astype(np.int32)
 
 
 def differ(predictions: Array, truth: Array) -> Array:

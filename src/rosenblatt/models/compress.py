@@ -11,6 +11,8 @@ import numpy as np
 
 from rosenblatt.data.source import Source
 from rosenblatt.errors import OptionError
+from rosenblatt.kernels.packing import Numbering
+from rosenblatt.learners.problems import differ
 from rosenblatt.models.arrays import PRECISIONS, rounded
 from rosenblatt.models.model import Array, Model, labelled
 from rosenblatt.models.model_file import file_size
@@ -149,24 +151,18 @@ class _Test:
     def accuracy(self, model: Model) -> float:
         """The share of rows whose class, or whole set of labels, is predicted."""
         right = 0
-        for rows, known in self.batches:
-            scores = model.scores(rows)
-            if model.multilabel:
-                is_right = (model.decide_labels(scores) == known).all(axis=1)
-            else:
-                is_right = model.decide(scores) == known
-            right += int(is_right.sum())
+        for rows, truth in self.batches:
+            right += int((~differ(model.decide(model.scores(rows)), truth)).sum())
         return right / self.count
 
     def rows_with(self, model: Model) -> Array:
         """One plus the number of rows with each feature of a model."""
-        found = np.ones(len(model.columns), dtype=np.int64)
+        counts = np.ones(len(model.columns), dtype=np.int64)
+        numbering = Numbering(1 << model.features.ngrams.bits, model.columns)
         for rows, _ in self.batches:
-            at = np.searchsorted(model.columns, rows.indices)
-            at[at == len(found)] = 0
-            known = model.columns[at] == rows.indices if len(found) else np.zeros(0, bool)
-            found += np.bincount(at[known], minlength=len(found))
-        return found
+            places = numbering.places_of(rows.indices)
+            counts += np.bincount(places[places >= 0], minlength=len(counts))
+        return counts
 
 
 def parse_size(given: str) -> float:

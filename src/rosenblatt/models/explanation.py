@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rosenblatt.errors import OptionError, listed
+from rosenblatt.learners.problems import decided
 
 _SHOWN = 10
 
@@ -53,11 +54,10 @@ class Explanation:
     @property
     def labels(self) -> tuple[str, ...]:
         """The predicted label, or all of them if a row may have several."""
-        scores = self.scores
+        [decision] = decided(self.scores[None, :], self.threshold, self.multilabel)
         if self.multilabel:
-            return tuple(self.classes[i] for i in np.flatnonzero(scores > self.threshold))
-        alone = len(scores) == 1
-        return (self.classes[int(scores[0] > self.threshold if alone else scores.argmax())],)
+            return tuple(self.classes[i] for i in np.flatnonzero(decision))
+        return (self.classes[decision],)
 
     @property
     def predicted(self) -> str:

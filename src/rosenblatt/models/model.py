@@ -15,12 +15,13 @@ import numpy.typing as npt
 from rosenblatt import __version__
 from rosenblatt.data.arrow_tables import is_table_in_memory, to_arrow_table
 from rosenblatt.data.bytes import Block
-from rosenblatt.data.cells import make_strings
+from rosenblatt.data.cells import make_strings, spelled_labels
 from rosenblatt.data.features import Features
 from rosenblatt.data.sparse_lines import read_sparse
 from rosenblatt.errors import DataError, NoRowsError, counted
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Rows
+from rosenblatt.learners.problems import decided, differ
 from rosenblatt.models.calibration import Calibration
 from rosenblatt.models.explanation import Explanation
 
@@ -99,23 +100,28 @@ class Model:
         return Numbering(1 << self.features.ngrams.bits, self.columns)
 
     def scores(self, rows: Rows) -> Array:
-        """The scores of sparse rows, (rows, problems)."""
+        """The scores of sparse rows, (rows, problems); DataError if a column is too large."""
+        self._check_numbers(0, int(rows.indices.max(initial=0)))
         return self._numbering.score(rows, self.weights, self.bias)
 
     def decide(self, scores: Array) -> Array:
-        """The predicted class numbers from scores."""
-        if len(self.bias) == 1:
-            return (scores[:, 0] > self.threshold).astype(np.int32)
-        return scores.argmax(axis=1).astype(np.int32)
+        """The predicted class numbers from scores; if multilabel, the indicator matrix."""
+        return decided(scores, self.threshold, self.multilabel)
+
+    def _check_numbers(self, least: int, most: int) -> None:
+        """Raise DataError unless feature numbers are below the size of the model's table."""
+        bits = self.features.ngrams.bits
+        if least < 0 or most >> bits:
+            number = least if least < 0 else most
+            raise DataError(
+                f"feature number {number} is not one of the 2^{bits} columns of the model, 0 to "
+                f"{(1 << bits) - 1}"
+            )
 
     @property
     def multilabel(self) -> bool:
         """Whether a row may have several labels, or none."""
         return self.features.separator is not None
-
-    def decide_labels(self, scores: Array) -> Array:
-        """The indicator matrix (rows, classes) of predicted labels from scores."""
-        return scores > self.threshold
 
     def probabilities(self, scores: Array) -> Array:
         """The probability of each class (rows, classes) from scores.
@@ -149,10 +155,8 @@ class Model:
 
         An indicator matrix (rows, classes) if a row may have several labels.
         """
-        scores = self.scores(self.features.rows(self._table(X)))
-        if self.multilabel:
-            return self.decide_labels(scores).astype(np.int64)
-        return self.classes_[self.decide(scores)]
+        decisions = self.decide(self.scores(self.features.rows(self._table(X))))
+        return decisions.astype(np.int64) if self.multilabel else self.classes_[decisions]
 
     def predict_proba(self, X: Any) -> Array:
         """The probability of each class (rows, classes), of rows as in :meth:`decision_function`.
@@ -172,14 +176,23 @@ class Model:
         return self.probabilities(self.scores(self.features.rows(self._table(X))))
 
     def score(self, X: Any, y: Any) -> float:
-        """The accuracy; labels are compared as strings.
+        """The accuracy; labels are spelled as in training, such as ``true`` or ``1`` for 1.0.
 
         If a row may have several labels, y is an indicator matrix, and all labels of a row must be
         right.
+
+        Examples
+        --------
+        >>> from rosenblatt import train
+        >>> frame = {"label": [1.0, 0.0] * 200, "text": ["good and fun", "bad and dull"] * 200}
+        >>> train(frame, label="label").score(frame, frame["label"])
+        1.0
         """
-        if self.multilabel:
-            return float(np.mean(np.all(self.predict(X) == np.asarray(y), axis=1)))
-        return float(np.mean(self.predict(X) == np.array([str(label) for label in y])))
+        predictions = self.predict(X)
+        truth = np.asarray(y) if self.multilabel else spelled_labels(y)
+        if len(truth) != len(predictions):
+            raise ValueError(f"there are {len(predictions)} rows and {len(truth)} labels")
+        return 1.0 - float(np.mean(differ(predictions, truth)))
 
     def explain(self, row: Any) -> Explanation:
         """The contribution of each feature of one row to its scores.
@@ -221,7 +234,9 @@ class Model:
                 raise ValueError(
                     "a row of a model of svmlight files is a dict of feature number to value"
                 )
-            columns = np.array([int(number) for number in row], np.uint32)
+            numbers = [int(number) for number in row]
+            self._check_numbers(min(numbers, default=0), max(numbers, default=0))
+            columns = np.array(numbers, np.uint32)
             values = np.array([float(value) for value in row.values()], np.float32)
             return Rows(np.array([0, len(columns)], np.uint64), columns, values), None
         if self.features.origin == "vw":

@@ -14,6 +14,9 @@ from rosenblatt.errors import MissingExtraError
 from rosenblatt.kernels.text import Rows, column
 from rosenblatt.models.model import Model
 
+_MOST_WEIGHTS = 10_000_000
+_ROWS_COMPARED = 200
+
 
 def export_onnx(model: Model, out: str | os.PathLike[str]) -> None:
     """Write a model whose features are all numbers, and check it with onnxruntime.
@@ -25,7 +28,7 @@ def export_onnx(model: Model, out: str | os.PathLike[str]) -> None:
     Raises
     ------
     ValueError
-        If the model has other features, or if onnxruntime does not give the same scores.
+        If the model has other or too many features, or if onnxruntime gives other scores.
     """
     if model.features.origin == "vw" or any(c.kind != "number" for c in model.features.columns):
         raise ValueError(
@@ -51,7 +54,14 @@ def _linear(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarra
     """Column means, weights of raw and of missing values, biases; scaling is folded in."""
     problems = model.weights.shape[1]
     if model.features.origin == "svmlight":
-        raw = np.zeros((int(model.columns.max(initial=0)) + 1, problems))
+        width = int(model.columns.max(initial=0)) + 1
+        if width * problems > _MOST_WEIGHTS:
+            raise ValueError(
+                f"ONNX models are dense: feature number {width - 1:,} and {problems} scores need "
+                f"{width * problems:,} weights, and {_MOST_WEIGHTS:,} are the most; number the "
+                "features from 0 without gaps"
+            )
+        raw = np.zeros((width, problems))
         raw[model.columns] = model.weights
         return np.zeros(len(raw)), raw, np.zeros_like(raw), model.bias
     columns, bits = model.features.columns, model.features.ngrams.bits
@@ -121,14 +131,15 @@ def _check(session: Any, model: Model) -> None:
     columns = model.features.columns
     if model.features.origin == "svmlight":
         width = session.get_inputs()[0].shape[1]
-        X = np.where(generator.random((200, width)) < 0.2, generator.normal(size=(200, width)), 0.0)
-        X = X.astype(np.float32)
+        rows = min(_ROWS_COMPARED, max(1, _MOST_WEIGHTS // width))
+        X = generator.normal(size=(rows, width)).astype(np.float32)
+        X[generator.random(X.shape) >= 0.2] = 0.0
         sparse = csr_array(X)
         indptr, indices = sparse.indptr.astype(np.uint64), sparse.indices.astype(np.uint32)
         expected = model.scores(Rows(indptr, indices, sparse.data))
     else:
         means, scales = [c.mean for c in columns], [c.scale for c in columns]
-        X = generator.normal(means, scales, (200, len(columns))).astype(np.float32)
+        X = generator.normal(means, scales, (_ROWS_COMPARED, len(columns))).astype(np.float32)
         X[generator.random(X.shape) < 0.05] = np.nan
         table = {c.name: X[:, j].astype(np.float64) for j, c in enumerate(columns)}
         expected = model.decision_function(table).reshape(len(X), -1)
