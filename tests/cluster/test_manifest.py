@@ -7,6 +7,8 @@ import gzip
 import io
 import itertools
 import json
+import tracemalloc
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rosenblatt import data
-from rosenblatt.cluster.manifest import make_manifest
+from rosenblatt.cluster.manifest import make_manifest, quote_states
 from rosenblatt.cluster.shards import detect_reading, hashed_rows
 from rosenblatt.cluster.stores import expand_all
 from rosenblatt.errors import DataError
@@ -126,6 +128,28 @@ def test_no_cut_falls_into_a_quoted_value(tmp_path_factory, rows, shards):
     assert labels == ["p", *(row[0] for row in rows)]
     source = data.open(path, columns=columns)
     assert (labels, entries) == rows_of(list(source), source.classes)
+
+
+@given(st.text(alphabet='ab,"\n', max_size=40), st.integers(1, 9))
+def test_quotes_are_followed_over_pieces_of_any_size(tmp_path_factory, text, size):
+    path = tmp_path_factory.getbasetemp() / "pieces.csv"
+    path.write_text(text)
+    whole = quote_states(str(path), 0, len(text), ",")
+    with mock.patch("rosenblatt.cluster.manifest._PIECE", size):
+        assert quote_states(str(path), 0, len(text), ",") == whole
+
+
+def test_a_part_is_read_in_bounded_memory(tmp_path):
+    path = tmp_path / "a.csv"
+    with path.open("wb") as file:
+        for _ in range(64):
+            file.write(b'label,"a, b"\n' * 80_660)  # 1 MB
+    tracemalloc.start()
+    try:
+        assert quote_states(str(path), 0, path.stat().st_size, ",") == (False, False)
+        assert tracemalloc.get_traced_memory()[1] < 32 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_the_manifest_depends_on_the_files_alone(tmp_path):

@@ -8,6 +8,8 @@ from rosenblatt.cluster.manifest import make_manifest
 from rosenblatt.cluster.shards import detect_reading, hashed_rows, open_rows, shard_name
 from rosenblatt.errors import DataError
 
+from .reviews import write_reviews
+
 
 @pytest.fixture
 def shard(reviews):
@@ -40,6 +42,30 @@ def test_rows_of_a_file_that_changed_meanwhile_are_refused(shard, tmp_path):
     hashed_rows(*shard, str(tmp_path))
     with pytest.raises(DataError, match=r"reviews\.csv: was changed since the run began"):
         hashed_rows(*shard, str(tmp_path), digest="0" * 32)
+
+
+@pytest.mark.parametrize("content", ["sentiment,review\n1,2,3\n" * 900, "", None])
+def test_a_file_that_is_replaced_while_it_is_read_is_an_error(tmp_path, content):
+    path = write_reviews(tmp_path / "reviews.csv")
+    manifest = make_manifest(path, shards=3)
+    reading = detect_reading(manifest, label="sentiment")
+    if content is None:
+        text = path.read_text()
+        path.write_text(text.replace("good", "evil"))  # of the same size, and without a fault
+    else:
+        path.write_text(content)
+    with pytest.raises(DataError, match=r"reviews\.csv: was changed while it was read"):
+        hashed_rows(manifest.shards[1], reading, str(tmp_path / "rows"))
+    assert list((tmp_path / "rows").iterdir()) == []
+
+
+def test_values_that_cannot_be_learned_from_are_refused(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text("1 1:1\n-1 2:-1e16\n")
+    manifest = make_manifest(path, shards=1)
+    reading = detect_reading(manifest)
+    with pytest.raises(DataError, match=r"a\.svm: a row has a value of .* cannot be learned from"):
+        hashed_rows(manifest.shards[0], reading, str(tmp_path / "rows"))
 
 
 def test_a_shard_that_cannot_be_read_leaves_nothing(shard, tmp_path):

@@ -213,6 +213,32 @@ def test_bad_input_is_one_sentence_and_leaves_nothing_behind(content, message, t
     assert {path.name for path in tmp_path.iterdir()} == set(content)
 
 
+class Replacing(ThreadPoolExecutor):
+    """Replaces a file when it is asked for the third task of the first pass."""
+
+    def __init__(self, path):
+        super().__init__(1)
+        self.path, self.passes = path, 0
+
+    def submit(self, function, environment, task, *arguments):
+        self.passes += task.__name__ == "summarize"
+        if self.passes == 3:
+            other = self.path.with_suffix(".new")
+            other.write_text("sentiment,review\na,b,c,d\n" * 5000)
+            other.replace(self.path)
+        return super().submit(function, environment, task, *arguments)
+
+
+def test_a_file_that_is_replaced_during_a_run_is_named(tmp_path):
+    path = write_reviews(tmp_path / "a.csv", 3000)
+    with (
+        Replacing(path) as pool,
+        pytest.raises(DataError, match=r"a\.csv: was changed while it was read"),
+    ):
+        train(path, label="sentiment", workers=pool, shards=8, out=tmp_path / "a.model")
+    assert [left.name for left in tmp_path.iterdir()] == ["a.csv"]
+
+
 @pytest.mark.parametrize(
     ("workers", "message"),
     [

@@ -35,6 +35,7 @@ _LINE_FORMATS = ("csv", "tsv", "jsonl", "svmlight", "fasttext", "vw")
 _SHARDS = 16  # unless they would be larger than _MOST_BYTES
 _LEAST_BYTES, _MOST_BYTES = 1 << 20, 64 << 20  # of a shard, unless their number is given
 _WINDOW = 1 << 16  # bytes read at a time to find the end of a row
+_PIECE = 1 << 20  # bytes read at a time to follow quotes
 
 Work = Callable[..., Any]
 Spread = Callable[[Work, Sequence[tuple[Any, ...]]], Iterable[Any]]
@@ -247,11 +248,27 @@ def row_ends(
 
 
 def quote_states(path: str, start: int, end: int, delimiter: str) -> tuple[bool, bool]:
-    """Whether a part of a file ends within quotes if it begins outside of quotes, or within."""
-    content = read_bytes(path, start, end)
-    if b'"' not in content:
-        return False, True
-    return _ends_within_quotes(content, delimiter), _ends_within_quotes(b'"' + content, delimiter)
+    """Whether a part of a file ends within quotes if it begins outside of quotes, or within.
+
+    The part is read in pieces, so that the memory does not depend on its size.
+    """
+    states, rest = [False, True], b""
+    with open_file(path) as file:
+        for begin in range(start, end, _PIECE):
+            size = min(_PIECE, end - begin)
+            content = rest + file.read_at(size, begin)
+            cut = len(content) if begin + size == end else _cut_off_quotes(content)
+            piece, rest = content[:cut], content[cut:]
+            if b'"' in piece:
+                states = [_ends_within_quotes(b'"' * state + piece, delimiter) for state in states]
+    return states[0], states[1]
+
+
+def _cut_off_quotes(content: bytes) -> int:
+    """The last place with a quote neither before nor after it, so that none opens or ends there."""
+    quotes = np.frombuffer(content, np.uint8) == ord('"')
+    places = np.flatnonzero(~(quotes[:-1] | quotes[1:]))
+    return int(places[-1]) + 1 if len(places) else 0
 
 
 def _ends_within_quotes(content: bytes, delimiter: str) -> bool:

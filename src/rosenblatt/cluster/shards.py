@@ -24,23 +24,24 @@ import pyarrow as pa
 
 from rosenblatt.atomic_files import temporary_folder
 from rosenblatt.cluster.manifest import Manifest, Range, Shard, digest_of
-from rosenblatt.cluster.stores import open_file
+from rosenblatt.cluster.stores import identity, open_file
 from rosenblatt.data import Features, Source
 from rosenblatt.data.arrow_tables import Chunk, null_types_as_strings, read_columnar
 from rosenblatt.data.bytes import BLOCK_BYTES, Block, ByteSource
 from rosenblatt.data.cells import Words
 from rosenblatt.data.csv_tables import Dialect
+from rosenblatt.data.files import last_change
 from rosenblatt.data.readers import BATCH_ROWS, Reader
 from rosenblatt.data.schema import check_scales, detect_features, fit_features, missing_words
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError, ModelFormatError
+from rosenblatt.jobs.rows import check_values
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Ngrams
 from rosenblatt.models import tensorfile
 from rosenblatt.models.tensorfile import reporting_damage
 
 _FORMAT, _VERSION = "rosenblatt-shard", 1
-_LARGEST = 1e15  # of a value: sums of products of two are in the range of float32
 _MAX_OPEN = 256  # shards per process; the row pointers of each are in memory
 
 
@@ -231,11 +232,15 @@ atexit.register(open_rows.cache_clear)  # before modules that closing needs are 
 
 def _make(shard: Shard, reading: Reading, path: Path) -> None:
     """Read and hash a shard into a folder, which gets its name once it is complete."""
+    changes = _last_changes(shard)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=path.parent))
     try:
-        with file_line_numbers(shard):
-            _write(shard, reading, unfinished)
+        try:
+            with file_line_numbers(shard):
+                _write(shard, reading, unfinished)
+        finally:  # what is wrong in a file that changed is not its fault
+            _check_unchanged(shard, changes)
         try:
             os.rename(unfinished, path)  # noqa: PTH104 - fails if another was faster
         except OSError:
@@ -245,13 +250,25 @@ def _make(shard: Shard, reading: Reading, path: Path) -> None:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
+def _last_changes(shard: Shard) -> list[int | None]:
+    """When the files of a shard were last changed, where their identity does not tell."""
+    return [last_change(part.file.path) for part in shard]
+
+
+def _check_unchanged(shard: Shard, changes: list[int | None]) -> None:
+    """Raise a DataError if a file is not the one that was cut, or has changed since."""
+    for part, before, now in zip(shard, changes, _last_changes(shard), strict=True):
+        if now != before or identity(part.file.path) != part.file.identity:
+            raise DataError("was changed while it was read", path=part.file.path)
+
+
 def _write(shard: Shard, reading: Reading, folder: Path) -> None:
     source, numbering = reading.open(shard), Numbering(1 << reading.features.ngrams.bits)
     store, size = Store(0, folder), 0
     for batch in source.batches():
         if batch.labels is None:
             raise DataError("the file has no labels", path=source.files[0])
-        _check_values(batch, source)
+        check_values(batch, shard[0].file.path)
         room = store.reserve(len(batch), len(batch.rows.indices))
         store.commit(numbering.pack(batch.rows, room), batch.labels, batch.weights)
         size += batch.size
@@ -271,14 +288,3 @@ def _write(shard: Shard, reading: Reading, folder: Path) -> None:
     }
     store.close()
     tensorfile.write(folder / "about", {"columns": columns}, about)
-
-
-def _check_values(batch: Any, source: Any) -> None:
-    """Raise a DataError for values whose products float32 cannot hold."""
-    values = batch.rows.values
-    if values.size and not np.abs(values).max() <= _LARGEST:
-        raise DataError(
-            f"a value is beyond {_LARGEST:g}, scaled, and cannot be learned from: correct or "
-            "leave out such rows or columns",
-            path=source.files[0],
-        )

@@ -233,25 +233,12 @@ class FileRows:
         """Pack a batch and append it to a store."""
         assert batch.labels is not None, "training needs labels"
         if not self.source.features.is_text:
-            self._check_values(batch)
+            files = self.source.files
+            check_values(batch, files[0] if files else None, self.source.rows - len(batch))
         room = store.reserve(len(batch), len(batch.rows.indices))
         rows = self.numbering.pack(batch.rows, room)
         store.commit(rows, batch.labels, batch.weights)
         return self._examples(rows, batch.labels, ONE if batch.weights is None else batch.weights)
-
-    def _check_values(self, batch: Batch) -> None:
-        """Refuse values whose products overflow float32."""
-        values = batch.rows.values
-        largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
-        if not largest <= _LARGEST:
-            bad = int(np.flatnonzero(~(np.abs(values) <= _LARGEST))[0])
-            row = self.source.rows - len(batch)
-            row += int(np.searchsorted(batch.rows.indptr, np.uint64(bad), side="right"))
-            raise DataError(
-                f"row {row:,} has a value of {values[bad]:g}, scaled; values beyond "
-                f"{_LARGEST:g} cannot be learned from: correct or leave out such rows or columns",
-                path=self.source.files[0] if self.source.files else None,
-            )
 
     def _validation_rows(self, valid: Source) -> Store:
         if self._validation is None:
@@ -272,6 +259,27 @@ class FileRows:
             left_out = counted(self.source.bad, "bad row")
             return f"{left_out} left out and none kept: without skipping, the first is named"
         return "there are no rows"
+
+
+def check_values(batch: Batch, path: str | None, rows_before: int | None = None) -> None:
+    """Raise a DataError for values whose products overflow float32.
+
+    It names the row, if the number of `rows_before` the batch is known.
+    """
+    values = batch.rows.values
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    if largest <= _LARGEST:
+        return
+    bad = int(np.flatnonzero(~(np.abs(values) <= _LARGEST))[0])
+    who = "a row"
+    if rows_before is not None:
+        row = rows_before + int(np.searchsorted(batch.rows.indptr, np.uint64(bad), side="right"))
+        who = f"row {row:,}"
+    raise DataError(
+        f"{who} has a value of {values[bad]:g}, scaled; values beyond {_LARGEST:g} cannot be "
+        "learned from: correct or leave out such rows or columns",
+        path=path,
+    )
 
 
 def known_classes(source: Source) -> int:
