@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
 from rosenblatt import Perceptron, reference, teaching_sets, trace
-from rosenblatt.theory import certify, run_certificate, vc_bound
+from rosenblatt.theory import certify, run_certificate
 from rosenblatt.training import Epoch
 from rosenblatt.viz import (
     BoundaryDisplay,
@@ -19,10 +19,8 @@ from rosenblatt.viz import (
     EpochsDisplay,
     MarginsDisplay,
     OverfittingDisplay,
-    PotentialDisplay,
     ProofDisplay,
     TopWordsDisplay,
-    VCBoundDisplay,
     WeightSpaceDisplay,
 )
 
@@ -292,17 +290,6 @@ def test_the_error_count_is_flat_between_jumps_and_the_criterion_falls_towards_t
         CriterionDisplay.from_trace(run, 3)
 
 
-def test_the_potential_stays_below_the_slowest_fall_from_any_start():
-    run = trace([[2, 1], [-1, 1], [0, -2]], [1, -1, -1], weights=[-3, 4], bias=2)
-    display = PotentialDisplay.from_trace(run)
-    start, end = display.slowest_.get_ydata()[0], display.last
-    for k, potential in display.potential_.get_offsets():
-        assert potential <= start * (1 - k / end) + 1e-9
-    assert run.n_updates <= end
-    with pytest.raises(ValueError, match="constant learning rate"):
-        PotentialDisplay.from_trace(trace([[2], [-1]], [1, -1], update="batch"))
-
-
 def test_the_capacity_with_the_least_validation_error_is_marked():
     from sklearn.tree import DecisionTreeClassifier
 
@@ -313,14 +300,6 @@ def test_the_capacity_with_the_least_validation_error_is_marked():
     assert (display.best, display.training, display.ax_.get_xlabel()) == (1, [0, 0], "depth")
     with pytest.raises(ValueError, match="same number"):
         OverfittingDisplay([1, 2], [0.1], [0.2, 0.1])
-
-
-def test_the_bound_falls_with_rows_and_rises_with_capacity():
-    display = VCBoundDisplay([3, 30], empirical_risk=0.1).plot(rows=(100, 10_000))
-    small, large = (line.get_ydata() for line in display.lines_)
-    assert (np.diff(small) < 0).all()
-    assert (small < large).all()
-    assert small[0] == pytest.approx(vc_bound(0.1, 100, 3))
 
 
 def test_models_of_several_labels_are_drawn_label_by_label():

@@ -10,7 +10,7 @@ makes 4.
 import matplotlib.pyplot as plt
 
 from rosenblatt import teaching_sets, trace
-from rosenblatt.viz import BoundsDisplay, PotentialDisplay, ProofDisplay
+from rosenblatt.viz import BoundsDisplay, ProofDisplay
 
 iris = teaching_sets.load("iris")
 flowers = trace(iris.X, iris.y, feature_names=iris.feature_names)
@@ -27,7 +27,8 @@ run = trace(rows, [1, -1] * (n // 2), fit_intercept=False)
 proof = run.proof()
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
 ProofDisplay(proof).plot(ax=left)
-PotentialDisplay(proof).plot(ax=right)
+right.plot([point.k for point in proof.points], [point.potential for point in proof.points], "o")
+right.set(xlabel="updates k", ylabel="‖w - αu‖²", xlim=(0, None), ylim=(0, None))
 
 # %%
 # The run on the flowers beside every bound that applies to it.

@@ -7,16 +7,11 @@ or another ``from_...``, draw it with ``plot(ax=...)``, find the result under ``
 
 from rosenblatt.viz.animation import animate
 from rosenblatt.viz.boundary import BoundaryDisplay
-from rosenblatt.viz.bounds import BoundsDisplay
-from rosenblatt.viz.comparison import ComparisonDisplay
 from rosenblatt.viz.contradiction import ContradictionDisplay
-from rosenblatt.viz.criterion import CriterionDisplay
-from rosenblatt.viz.epochs import EpochsDisplay
-from rosenblatt.viz.margins import MarginsDisplay
-from rosenblatt.viz.proof import PotentialDisplay, ProofDisplay
-from rosenblatt.viz.risk import OverfittingDisplay, VCBoundDisplay
-from rosenblatt.viz.weight_space import WeightSpaceDisplay
-from rosenblatt.viz.words import TopWordsDisplay
+from rosenblatt.viz.margins import CriterionDisplay, MarginsDisplay
+from rosenblatt.viz.progress import ComparisonDisplay, EpochsDisplay, OverfittingDisplay
+from rosenblatt.viz.proof import BoundsDisplay, ProofDisplay
+from rosenblatt.viz.weights import TopWordsDisplay, WeightSpaceDisplay
 
 __all__ = [
     "BoundaryDisplay",
@@ -27,10 +22,8 @@ __all__ = [
     "EpochsDisplay",
     "MarginsDisplay",
     "OverfittingDisplay",
-    "PotentialDisplay",
     "ProofDisplay",
     "TopWordsDisplay",
-    "VCBoundDisplay",
     "WeightSpaceDisplay",
     "animate",
 ]

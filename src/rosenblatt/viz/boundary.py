@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from rosenblatt.viz import style
 
 
+@dataclass(eq=False, repr=False)
 class BoundaryDisplay(style.Display):
     """Points, the decision boundary, its margins; misclassified points are ringed.
 
@@ -43,18 +45,25 @@ class BoundaryDisplay(style.Display):
     (0.555, 0)
     """
 
-    def __init__(
-        self, points: Any, classes: Any, names: Sequence[str], axes: Sequence[str], score: Any,
-        mistaken: Any, margin: float | None = None,
-    ) -> None:  # fmt: skip
-        self.points, self.classes, self.names = points, classes, list(names)
-        self.axes, self.score, self.mistaken, self.margin = list(axes), score, mistaken, margin
+    points: Any
+    classes: Any
+    names: Sequence[str]
+    axes: Sequence[str]
+    score: Callable[[Any], Any]
+    mistaken: Any
+    margin: float | None = None
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, features: Sequence[int | str] | None = None,
-        ax: Any = None, **options: Any,
-    ) -> BoundaryDisplay:  # fmt: skip
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        features: Sequence[int | str] | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> BoundaryDisplay:
         """Draw a fitted estimator over the rows.
 
         Parameters
@@ -100,9 +109,15 @@ class BoundaryDisplay(style.Display):
 
     @classmethod
     def from_trace(
-        cls, trace: Any, *, step: int | None = None, points: Any = None, lift: Any = None,
-        ax: Any = None, **options: Any,
-    ) -> BoundaryDisplay:  # fmt: skip
+        cls,
+        trace: Any,
+        *,
+        step: int | None = None,
+        points: Any = None,
+        lift: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> BoundaryDisplay:
         """Draw a trace of two features.
 
         Parameters
@@ -207,8 +222,8 @@ def _plane(
     length = max(float(np.linalg.norm(coef)), 1e-300)
     across = coef[0] / length
     center = rows.mean(axis=0)
-    rest = (rows - center) - np.outer((rows - center) @ across, across)
-    up = np.linalg.svd(rest, full_matrices=False)[2][0]
+    beside = (rows - center) - np.outer((rows - center) @ across, across)
+    up = np.linalg.svd(beside, full_matrices=False)[2][0]
     offset = float(np.ravel(estimator.intercept_)[0]) / length
     base = center - (center @ across) * across
     return (

@@ -40,9 +40,13 @@ class ContradictionDisplay(style.Display):
     """
 
     def __init__(
-        self, points: Any, classes: Any, names: Sequence[str], axes: Sequence[str],
+        self,
+        points: Any,
+        classes: Any,
+        names: Sequence[str],
+        axes: Sequence[str],
         shares: Mapping[int, Any],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.points = np.asarray(points, dtype=float)
         self.classes = np.asarray(classes)
         self.names, self.axes = list(names), list(axes)
@@ -69,9 +73,15 @@ class ContradictionDisplay(style.Display):
 
     @classmethod
     def from_certificate(
-        cls, certificate: Any, X: Any, y: Any, *, features: Sequence[int] | None = None,
-        ax: Any = None, **options: Any,
-    ) -> ContradictionDisplay:  # fmt: skip
+        cls,
+        certificate: Any,
+        X: Any,
+        y: Any,
+        *,
+        features: Sequence[int] | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> ContradictionDisplay:
         """Draw the contradicting rows of a certificate.
 
         Parameters
@@ -120,17 +130,13 @@ class ContradictionDisplay(style.Display):
         meeting = self.meeting_points
         for row in rows if len(rows) <= 12 else []:
             across, up = self._outward(row, meeting)
-            ax.annotate(
-                _share_text(self.shares[row]), self.points[row], xytext=(17 * across, 17 * up),
-                textcoords="offset points", color=style.INK, va="center",
-                ha="left" if across > 0 else "right",
-            )  # fmt: skip
+            side = "left" if across > 0 else "right"
+            text, offset = _share_text(self.shares[row]), (17 * across, 17 * up)
+            style.note(ax, text, self.points[row], offset, va="center", ha=side)
         if np.ptp(meeting, axis=0).max() > 1e-9 * (1 + np.abs(self.points).max()):
             ax.axline((0, 0), meeting[0], color=style.GOOD, linestyle=":", linewidth=1.2)
-        self.cross_ = ax.scatter(
-            *meeting.T, s=120, marker="X", color=style.GOOD, edgecolors="white", zorder=5,
-            label="the same point from both sides",
-        )  # fmt: skip
+        look = {"marker": "X", "color": style.GOOD, "edgecolors": "white", "zorder": 5}
+        self.cross_ = ax.scatter(*meeting.T, s=120, label="the same point from both sides", **look)
         limits = style.frame(np.vstack([self.points, meeting]), margin=0.18)
         ax.set(xlim=limits[0], ylim=limits[1], xlabel=self.axes[0], ylabel=self.axes[1])
         if legend:

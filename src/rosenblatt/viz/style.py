@@ -53,14 +53,18 @@ class Display:
 
 def scatter(ax: Any, points: Any, classes: Any, names: Sequence[str]) -> list[Any]:
     """Draw the points of each class in its own colour and shape; `classes` index `names`."""
-    return [
-        ax.scatter(
-            *points[classes == k].T, s=42, c=PALETTE[k % len(PALETTE)],
-            marker=MARKERS[k % len(MARKERS)], edgecolors="white", linewidths=0.8, label=name,
-            zorder=3,
-        )
-        for k, name in enumerate(names)
-    ]  # fmt: skip
+    look = {"s": 42, "edgecolors": "white", "linewidths": 0.8, "zorder": 3}
+    drawn = []
+    for k, name in enumerate(names):
+        color, marker = PALETTE[k % len(PALETTE)], MARKERS[k % len(MARKERS)]
+        xy = points[classes == k].T
+        drawn.append(ax.scatter(*xy, c=color, marker=marker, label=name, **look))
+    return drawn
+
+
+def note(ax: Any, text: str, point: Any, offset: tuple[float, float], **look: Any) -> None:
+    """Write beside a point; the offset is in points of print."""
+    ax.annotate(text, point, xytext=offset, textcoords="offset points", color=INK, **look)
 
 
 def ring(ax: Any, points: Any, label: str) -> Any:

@@ -1,8 +1,9 @@
-"""How a run went, epoch by epoch."""
+"""How learning goes: epoch by epoch, with growing capacity, and rule by rule."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -96,10 +97,8 @@ class EpochsDisplay(Display):
             right.set(ylabel="error")
             for values, label, color, line, marker in curves:
                 if values is not None:
-                    self.lines_ += right.plot(
-                        at, values, color=color, linestyle=line, marker=marker, label=label,
-                        markersize=4,
-                    )  # fmt: skip
+                    look = {"linestyle": line, "marker": marker, "markersize": 4}
+                    self.lines_ += right.plot(at, values, color=color, label=label, **look)
             highest = max(np.nanmax(line.get_ydata()) for line in self.lines_)
             right.set_ylim(0, 1.15 * highest or 1)
             right.yaxis.set_major_formatter(lambda value, _: f"{value:.3g}")
@@ -120,3 +119,118 @@ def _known(values: Sequence[float] | None) -> list[float] | None:
     if values is None or all(np.isnan(value) for value in values):
         return None
     return [float(value) for value in values]
+
+
+class OverfittingDisplay(Display):
+    """Training and validation error of models of growing capacity.
+
+    Parameters
+    ----------
+    capacities : sequence
+        What grows, such as degrees or numbers of features.
+    training, validation : sequences of float
+        The errors, between 0 and 1.
+    name : str
+        The name of what grows.
+
+    Examples
+    --------
+    >>> from rosenblatt.viz import OverfittingDisplay
+    >>> display = OverfittingDisplay([1, 2, 3], [0.3, 0.1, 0.0], [0.32, 0.14, 0.2]).plot()
+    >>> display.best
+    2
+    """
+
+    def __init__(
+        self,
+        capacities: Sequence[Any],
+        training: Sequence[float],
+        validation: Sequence[float],
+        name: str = "degree",
+    ) -> None:
+        if not len(capacities) == len(training) == len(validation) > 0:
+            raise ValueError("capacities and errors must have the same number of entries, not zero")
+        self.capacities, self.name = list(capacities), name
+        self.training, self.validation = list(training), list(validation)
+        self.best = self.capacities[int(np.argmin(self.validation))]
+
+    @classmethod
+    def from_estimators(
+        cls,
+        estimators: Any,
+        X: Any,
+        y: Any,
+        X_val: Any,
+        y_val: Any,
+        *,
+        name: str = "degree",
+        ax: Any = None,
+        **options: Any,
+    ) -> OverfittingDisplay:
+        """Fit a mapping of capacity to estimator on (X, y), and draw both errors of each."""
+        fitted = {capacity: model.fit(X, y) for capacity, model in estimators.items()}
+        training = [1 - model.score(X, y) for model in fitted.values()]
+        validation = [1 - model.score(X_val, y_val) for model in fitted.values()]
+        return cls(list(fitted), training, validation, name).plot(ax=ax, **options)
+
+    def plot(self, ax: Any = None, *, legend: bool = True) -> OverfittingDisplay:
+        """Draw into `ax`, or into a new figure."""
+        ax = self._prepare(ax)
+        (self.training_,) = ax.plot(
+            self.capacities, self.training, "s--", color=NEGATIVE, label="training error"
+        )
+        (self.validation_,) = ax.plot(
+            self.capacities, self.validation, "o-", color=POSITIVE, label="validation error"
+        )
+        ax.axvline(self.best, color=GOOD, linestyle=":", label="least validation error")
+        ax.set(xlabel=self.name, ylabel="error", ylim=(0, None))
+        if legend:
+            ax.legend(framealpha=0.9)
+        return self
+
+
+@dataclass(eq=False, repr=False)
+class ComparisonDisplay(Display):
+    """The progressive error of several rules, averaged over orders.
+
+    Parameters
+    ----------
+    names : list of str
+    examples : array (points,)
+        The numbers of examples at which the curves are sampled.
+    curves : array (rules, orders, points)
+        The share of wrong predictions up to there.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rosenblatt import compare
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = compare(X, y, ["perceptron", "arow"], orders=2).plot()
+    >>> [line.get_label() for line in display.ax_.lines]
+    ['arow', 'perceptron']
+    """
+
+    names: list[str]
+    examples: np.ndarray
+    curves: np.ndarray
+
+    @classmethod
+    def from_comparison(
+        cls, comparison: Any, *, ax: Any = None, **options: Any
+    ) -> ComparisonDisplay:
+        """Draw a :class:`rosenblatt.comparison.Comparison`."""
+        display = cls(comparison.names, comparison.examples, comparison.curves)
+        return display.plot(ax=ax, **options)
+
+    def plot(self, ax: Any = None, **line: Any) -> ComparisonDisplay:
+        """Draw a line per rule, in the legend by increasing final error."""
+        ax = self._prepare(ax)
+        means = self.curves.mean(axis=1)
+        for place, i in enumerate(np.argsort(means[:, -1], kind="stable")):
+            dashes = ("-", "--", ":")[place // 10 % 3]
+            style = {"linewidth": 1.5, "linestyle": dashes, **line}
+            ax.plot(self.examples, means[i], label=self.names[i], **style)
+        ax.set(xlabel="examples", ylabel="share of mistakes so far", xlim=(0, self.examples[-1]))
+        ax.legend(fontsize="small", frameon=False, ncols=2 if len(self.names) > 8 else 1)
+        return self

@@ -1,14 +1,119 @@
-"""Weight space: each row is a half-plane, and the run is a path through them."""
+"""Pictures of weights: the largest by name, and the path of two through weight space."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from rosenblatt.viz.style import GOOD, INK, NEGATIVE, POSITIVE, Display, padded_rows, weight_names
+from rosenblatt.viz import style
+from rosenblatt.viz.style import GOOD, INK, NEGATIVE, POSITIVE, Display
 
 
+class TopWordsDisplay(Display):
+    """The largest weights of each sign, by the names of their features.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The features, from the largest weight to the smallest.
+    weights : sequence of float
+        Their weights.
+    title : str
+        The title, which names the class.
+
+    Examples
+    --------
+    >>> from rosenblatt import teaching_sets, trace
+    >>> from rosenblatt.viz import TopWordsDisplay
+    >>> m = teaching_sets.load("movies")
+    >>> run = trace(m.X, m.y, feature_names=m.feature_names, mistake="sign", fit_intercept=False)
+    >>> TopWordsDisplay.from_trace(run, top=1).names
+    ['movie', 'not']
+    """
+
+    def __init__(self, names: Sequence[str], weights: Sequence[float], title: str = "") -> None:
+        self.names = list(names)
+        self.weights = [float(weight) for weight in weights]
+        self.title = title
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        feature_names: Sequence[str] | None = None,
+        *,
+        label: Any = None,
+        top: int = 12,
+        ax: Any = None,
+        **options: Any,
+    ) -> TopWordsDisplay:
+        """Draw the weights of a fitted linear estimator.
+
+        Parameters
+        ----------
+        estimator
+            Anything with ``coef_`` and ``classes_``.
+        feature_names
+            The names of the columns; by default ``feature_names_in_``.
+        label
+            The class to show; by default the second of two, required if there are more.
+        top
+            The number of weights of each sign.
+        """
+        style.refuse_pairs(estimator)
+        coef = estimator.coef_
+        coef = np.asarray(coef.toarray() if hasattr(coef, "toarray") else coef)
+        names = feature_names
+        if names is None:
+            names = getattr(estimator, "feature_names_in_", None)
+        if names is None:
+            raise ValueError("the estimator was fitted without feature names: pass feature_names")
+        if len(names) != coef.shape[1]:
+            raise ValueError(f"{len(names)} names do not fit {coef.shape[1]} features")
+        classes = list(estimator.classes_)
+        if label is None and len(coef) > 1:
+            raise ValueError(f"choose the label to show, one of {classes}")
+        index = len(classes) - 1 if label is None else classes.index(label)
+        weights = coef[index] if len(coef) > 1 else coef[0] * (1 if index == 1 else -1)
+        title = f"for and against {classes[index]}"
+        return cls._top(names, weights, top, title).plot(ax=ax, **options)
+
+    @classmethod
+    def from_trace(
+        cls, trace: Any, *, top: int = 12, ax: Any = None, **options: Any
+    ) -> TopWordsDisplay:
+        """Draw the last weights of a trace."""
+        problem = trace.problem
+        title = f"for and against {problem.label(1)}"
+        weights = np.array(trace.weights, dtype=float)
+        return cls._top(problem.feature_names, weights, top, title).plot(ax=ax, **options)
+
+    @classmethod
+    def _top(cls, names: Sequence[str], weights: Any, top: int, title: str) -> TopWordsDisplay:
+        order = np.argsort(-weights, kind="stable")
+        chosen = [j for j in order[:top] if weights[j] > 0]
+        chosen += [j for j in order[max(len(order) - top, 0) :] if weights[j] < 0]
+        return cls([str(names[j]) for j in chosen], weights[chosen], title)
+
+    def plot(self, ax: Any = None) -> TopWordsDisplay:
+        """Draw into `ax`, or into a new figure."""
+        ax = self._prepare(ax, figsize=(5.6, 1.0 + 0.27 * len(self.names)))
+        at = np.arange(len(self.names))
+        colors = [POSITIVE if weight > 0 else NEGATIVE for weight in self.weights]
+        self.bars_ = ax.barh(at, self.weights, color=colors, height=0.7)
+        ax.axvline(0, color=INK, linewidth=1)
+        ax.set_yticks(at, self.names)
+        ax.tick_params(axis="y", length=0)
+        ax.spines["left"].set_visible(False)
+        ax.invert_yaxis()
+        ax.set(xlabel="weight", title=self.title)
+        return self
+
+
+@dataclass(eq=False, repr=False)
 class WeightSpaceDisplay(Display):
     """Each row forbids one side of a line; what none forbids is the cone of solutions.
 
@@ -40,12 +145,12 @@ class WeightSpaceDisplay(Display):
     [[0.0, 0.0], [2.0, 1.0]]
     """
 
-    def __init__(
-        self, rows: Any, signs: Any, path: Any, axes: tuple[str, str], threshold: float = 0.0,
-        variances: Any = None,
-    ) -> None:  # fmt: skip
-        self.rows, self.signs, self.path = rows, signs, path
-        self.axes, self.threshold, self.variances = axes, threshold, variances
+    rows: Any
+    signs: Any
+    path: Any
+    axes: tuple[str, str]
+    threshold: float = 0.0
+    variances: Any = None
 
     @classmethod
     def from_trace(
@@ -53,7 +158,7 @@ class WeightSpaceDisplay(Display):
     ) -> WeightSpaceDisplay:
         """Draw a trace with two weights in all: two features, or one feature and a bias."""
         problem = trace.problem
-        rows = padded_rows(problem)
+        rows = style.padded_rows(problem)
         if rows.shape[1] != 2:
             raise ValueError(
                 f"two weights can be drawn, not {rows.shape[1]}: take two features through the "
@@ -62,7 +167,7 @@ class WeightSpaceDisplay(Display):
         steps = trace.steps[: len(trace) if step is None else step]
         states = [trace.path[0], *((s.weights_after, s.bias_after) for s in steps if s.mistake)]
         path = np.array([problem.padded_weights(w, b) for w, b in states], dtype=float)
-        first, second = weight_names(problem)
+        first, second = style.weight_names(problem)
         variances = None
         if any(s.variances_after for s in steps):
             later = [s.variances_after[:2] for s in steps if s.mistake]
@@ -88,10 +193,8 @@ class WeightSpaceDisplay(Display):
         self.edges_ = [self._draw_edge(ax, z, y, center, extent) for z, y in self._edges()]
         (self.path_,) = ax.plot(*self.path.T, color=INK, linewidth=1.4, zorder=4)
         for start, end in zip(self.path[:-1], self.path[1:], strict=True):
-            ax.annotate(
-                "", end, start, zorder=5,
-                arrowprops={"arrowstyle": "-|>", "color": INK, "shrinkA": 0, "shrinkB": 0},
-            )  # fmt: skip
+            arrow = {"arrowstyle": "-|>", "color": INK, "shrinkA": 0, "shrinkB": 0}
+            ax.annotate("", end, start, zorder=5, arrowprops=arrow)
         self.ellipses_ = self._draw_ellipses(ax) if self.variances is not None else []
         ax.scatter(*self.path[0], s=36, facecolors="white", edgecolors=INK, zorder=6, label="start")
         ax.scatter(*self.path[-1], s=110, color=INK, marker="*", zorder=6, label="end")
@@ -111,10 +214,8 @@ class WeightSpaceDisplay(Display):
         for place, (center, variance) in enumerate(zip(self.path, self.variances, strict=True)):
             last = place == len(self.path) - 1
             width, height = 2 * np.sqrt(variance)
-            ellipse = Ellipse(
-                center, width, height, fill=False, edgecolor=POSITIVE,
-                linewidth=1.6 if last else 0.6, alpha=0.9 if last else 0.25,
-            )  # fmt: skip
+            look = {"linewidth": 1.6 if last else 0.6, "alpha": 0.9 if last else 0.25}
+            ellipse = Ellipse(center, width, height, fill=False, edgecolor=POSITIVE, **look)
             drawn.append(ax.add_patch(ellipse))
         return drawn
 
