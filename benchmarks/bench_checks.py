@@ -29,7 +29,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from common import machine, seconds
 from rosenblatt import KernelPerceptron, Perceptron, load, save, train
 from rosenblatt.estimators import _checks, _input, _targets, lift
-from rosenblatt.estimators._linear_model import linear_scores
+from rosenblatt.estimators._linear import linear_scores
 
 ROWS, COLUMNS, PER_ROW = 40_000, 50_000, 100
 

@@ -167,15 +167,17 @@ def test_a_fitted_model_is_more_than_its_parameters():
 
 def test_a_subclass_may_have_parameters_of_its_own():
     class Tilted(Perceptron):
-        tilt: float = 0.5
-        unset: int
+        def __init__(self, *, tilt=0.5, eta0=1.0, max_iter=10):
+            super().__init__(eta0=eta0, max_iter=max_iter)
+            self.tilt = tilt
 
     class Named(Perceptron):
         def __init__(self, name="x"):
             super().__init__(random_state=3)
             self.name = name
 
-    assert clone(Tilted(tilt=2.0, eta0=0.1)).get_params()["tilt"] == 2.0
-    assert "unset" not in Tilted().get_params()
+    expected = {"tilt": 2.0, "eta0": 0.1, "max_iter": 10}
+    assert clone(Tilted(tilt=2.0, eta0=0.1)).get_params() == expected
+    assert Tilted().fit([[0.0], [1.0]], [0, 1]).n_iter_ <= 10
     assert list(Named("y").get_params()) == ["name"]
     assert Named().random_state == 3

@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 import rosenblatt
 from rosenblatt import AROW, PassiveAggressive, SecondOrderPerceptron, learn_online
-from rosenblatt.estimators._linear_training import LinearTraining
+from rosenblatt.estimators._linear import LinearClassifier
 from rosenblatt.estimators.family import FamilyClassifier, OnlineGradient
 
 ESTIMATORS = {
@@ -141,7 +141,7 @@ def test_every_estimator_names_its_own_parameters_first():
     for model in ESTIMATORS.values():
         assert isinstance(model, FamilyClassifier)
         first, *_ = inspect.signature(type(model)).parameters
-        assert not hasattr(LinearTraining, first)
+        assert not hasattr(LinearClassifier, first)
         assert set(model._parameter_constraints) >= set(model.get_params())
 
 

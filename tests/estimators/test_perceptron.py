@@ -305,7 +305,7 @@ class TestInput:
         mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
         seen = []
         monkeypatch.setattr(
-            "rosenblatt.estimators._linear_training.examples_of",
+            "rosenblatt.estimators._linear.examples_of",
             lambda X, *more: seen.append(X) or examples_of(X, *more),
         )
         Perceptron.textbook(max_iter=2).fit(mapped, y)

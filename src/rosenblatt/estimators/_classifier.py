@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import field, make_dataclass
 from functools import cache
-from inspect import get_annotations
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,48 +47,12 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-class Parametrized:
-    """A class whose annotated fields are its parameters; the constructor only stores them.
-
-    Not a dataclass: Dask, for one, would hash a fitted model by its parameters alone.
-    """
-
-    _fields: ClassVar[dict[str, tuple[Any, Any]]] = {}
-
-    def __init_subclass__(cls, kw_only: bool = True) -> None:
-        """Make the constructor from the inherited parameters and the class's own."""
-        super().__init_subclass__()
-        own = {
-            name: (kind, field(default=cls.__dict__[name], kw_only=kw_only))
-            for name, kind in get_annotations(cls).items()
-            if not name.startswith("_") and name in cls.__dict__
-        }
-        if not own or "__init__" in cls.__dict__:
-            return
-        cls._fields = cls._fields | own
-        fields = [(name, *rest) for name, rest in cls._fields.items()]
-        made: Any = make_dataclass(cls.__name__, fields, repr=False, eq=False, match_args=False)
-        cls.__init__ = made.__init__  # type: ignore[method-assign]
-
-
-class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
+class Classifier(ClassifierMixin, BaseEstimator):
     """The base of all classifiers; a subclass scores checked rows (`_scores_of`)."""
 
-    multiclass: str = "ovr"
-    shuffle: Any = True
-    max_iter: int = 1000
-    tol: Any = 1e-3
-    early_stopping: bool = False
-    validation_fraction: float = 0.1
-    n_iter_no_change: Any = 5
-    class_weight: Any = None
-    random_state: Any = None
-    warm_start: bool = False
-    verbose: int = 0
-    callbacks: Any = None
-    calibrate: str | None = None
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = checks.CONSTRAINTS
+    _recent: tuple[np.ndarray, np.ndarray] | None  # scores of rows not learned from, and the truth
+    _calibration: Any  # fitted to these, when first asked for
 
     def decision_function(self, X):
         """The scores of each row: ``w·x + b``, with the weights that `keep` chooses.

@@ -58,15 +58,14 @@ class Targets(NamedTuple):
         """The class numbers of some rows, or bool (rows, labels)."""
         return self.codes[rows] if self.sets is None else self.sets[self.codes[rows]]
 
-    def weights(self, sample_weight: Any, class_weight: Any) -> np.ndarray:
-        """The weight of each row, by itself and its class; ``ONE`` if all are 1.
+    def weights(self, weights: np.ndarray, class_weight: Any) -> np.ndarray:
+        """The weight of each row, by itself (checked) and its class; ``ONE`` if all are 1.
 
         At least two classes must have a positive weight; of an indicator matrix any row.
         """
         classes, codes, fewest = self.classes, self.codes, 2
         if self.sets is not None:
             classes, class_weight, fewest = np.arange(len(self.sets)), None, 1
-        weights = checks.check_weights(sample_weight, len(codes))
         weighted = codes if weights.size == 1 else codes[weights > 0]
         weights = checks.weighted_by_class(weights, class_weight, classes, codes, classes[weighted])
         present = np.arange(len(classes))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import field, make_dataclass
+from inspect import get_annotations
 from numbers import Real
 from typing import Any
 
@@ -10,15 +12,54 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt import rules
 from rosenblatt.estimators._checks import CONSTRAINTS
-from rosenblatt.estimators._linear_training import LinearTraining
+from rosenblatt.estimators._linear import LinearClassifier
 from rosenblatt.rules import gradient, passive_aggressive, projected, second_order
 
 
-class FamilyClassifier(LinearTraining):
+class FamilyClassifier(LinearClassifier):
     """The base of the family: a subclass has its own parameters and rule (`_member_rule`).
 
-    The other parameters and the attributes are those of :class:`rosenblatt.Perceptron`.
+    The other parameters and the attributes are those of :class:`rosenblatt.Perceptron`. Annotated
+    fields are parameters. (Not a dataclass: Dask, for one, would hash a fitted model by its
+    parameters alone.)
     """
+
+    multiclass: str = "ovr"
+    shuffle: Any = True
+    max_iter: int = 1000
+    tol: Any = 1e-3
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: Any = 5
+    class_weight: Any = None
+    random_state: Any = None
+    warm_start: bool = False
+    verbose: int = 0
+    callbacks: Any = None
+    calibrate: str | None = None
+    keep: str = "last"
+    fit_intercept: bool = True
+    intercept_scaling: Any = 1.0
+    feature_rates: Any = None
+    n_jobs: int | None = None
+
+    def __init_subclass__(cls, kw_only: bool = True) -> None:
+        """Make the constructor from the shared parameters and the class's own."""
+        super().__init_subclass__()
+        fields = {
+            name: (kind, field(default=source.__dict__[name], kw_only=kw_only or source is not cls))
+            for source in (FamilyClassifier, cls)
+            for name, kind in get_annotations(source).items()
+            if not name.startswith("_")
+        }
+        made: Any = make_dataclass(
+            cls.__name__,
+            [(name, *rest) for name, rest in fields.items()],
+            repr=False,
+            eq=False,
+            match_args=False,
+        )
+        cls.__init__ = made.__init__  # type: ignore[method-assign]
 
     @property
     def variances_(self) -> np.ndarray:

@@ -126,18 +126,6 @@ class KernelPerceptron(DualModel):
     (array([0, 1, 1, 0]), array([[-7.,  5.,  5., -4.]]))
     """
 
-    kernel: Any = "rbf"
-    degree: float = 3
-    gamma: Any = "scale"
-    coef0: float = 1.0
-    keep: str = "average"
-    threshold: Any = "auto"
-    mistake: str = "margin"
-    max_iter: int = 8
-    max_updates: int | None = None
-    tol: float | None = None
-    cache_size: float = 200
-
     _parameter_constraints = checks.CONSTRAINTS | {
         "multiclass": [StrOptions({"ovr", "ovo", "joint"})],
         "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
@@ -147,6 +135,55 @@ class KernelPerceptron(DualModel):
         "keep": [StrOptions({"last", "average", "vote"})],
         "cache_size": [checks.POSITIVE],
     }
+
+    def __init__(
+        self,
+        *,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=1.0,
+        keep="average",
+        threshold="auto",
+        mistake="margin",
+        multiclass="ovr",
+        shuffle=True,
+        max_iter=8,
+        max_updates=None,
+        tol=None,
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=5,
+        class_weight=None,
+        random_state=None,
+        warm_start=False,
+        verbose=0,
+        callbacks=None,
+        calibrate=None,
+        cache_size=200,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.keep = keep
+        self.threshold = threshold
+        self.mistake = mistake
+        self.multiclass = multiclass
+        self.shuffle = shuffle
+        self.max_iter = max_iter
+        self.max_updates = max_updates
+        self.tol = tol
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callbacks = callbacks
+        self.calibrate = calibrate
+        self.cache_size = cache_size
 
     @classmethod
     def textbook(cls, **options) -> Self:
@@ -204,13 +241,13 @@ class KernelPerceptron(DualModel):
             X, y = self._checked(X, y, reset=not continues)
             targets = Targets.of(y)
             self.classes_ = targets.classes
-            omega = targets.weights(sample_weight, self.class_weight)
+            copies = checks.check_weights(sample_weight, len(y))
+            omega = targets.weights(copies, self.class_weight)
             random = check_random_state(self.random_state)
             if continues:
                 self._check_continues(known)
             else:
-                given = checks.check_weights(sample_weight, len(y))
-                self._kernel = ModelKernel.by_rows(self, X, given)
+                self._kernel = ModelKernel.by_rows(self, X, copies)
                 X = X.astype(self._kernel.dtype, copy=False)
             held, omega = self._held_rows(X, targets, omega, X_val, y_val, random)
             examples = examples_of(X, targets.codes, omega)

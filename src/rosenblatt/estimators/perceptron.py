@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.estimators._checks import AUTO, CONSTRAINTS
-from rosenblatt.estimators._linear_training import LinearTraining
+from rosenblatt.estimators._linear import LinearClassifier
 
 
-class Perceptron(LinearTraining):
+class Perceptron(LinearClassifier):
     """The perceptron: online or batch, averaged, last or best weights, two classes or many.
 
     The defaults are those with the least error on data they were not tuned for: averaged weights,
@@ -157,28 +157,63 @@ class Perceptron(LinearTraining):
     ((4, 20), 0.34)
     """
 
-    eta0: float = 1.0
-    learning_rate: Any = "constant"
-    threshold: Any = "auto"
-    mistake: str = "margin"
-    update: str = "online"
-    keep: str = "average"
-    multiclass: str = "auto"
-    intercept_scaling: Any = "auto"
-    max_updates: Any = None
-    tol: Any = "auto"
-    n_iter_no_change: Any = "auto"
-
     _parameter_constraints = CONSTRAINTS | {
         name: [*CONSTRAINTS[name], AUTO]
         for name in ("intercept_scaling", "tol", "n_iter_no_change")
     }
 
-    def _screens(self) -> bool:
-        return self.update == "online"
-
-    def _member_rule(self) -> Any:
-        return None
+    def __init__(
+        self,
+        *,
+        eta0=1.0,
+        learning_rate="constant",
+        threshold="auto",
+        mistake="margin",
+        update="online",
+        keep="average",
+        multiclass="auto",
+        fit_intercept=True,
+        intercept_scaling="auto",
+        feature_rates=None,
+        shuffle=True,
+        max_iter=1000,
+        max_updates=None,
+        tol="auto",
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change="auto",
+        class_weight=None,
+        n_jobs=None,
+        random_state=None,
+        warm_start=False,
+        verbose=0,
+        callbacks=None,
+        calibrate=None,
+    ) -> None:
+        self.eta0 = eta0
+        self.learning_rate = learning_rate
+        self.threshold = threshold
+        self.mistake = mistake
+        self.update = update
+        self.keep = keep
+        self.multiclass = multiclass
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.feature_rates = feature_rates
+        self.shuffle = shuffle
+        self.max_iter = max_iter
+        self.max_updates = max_updates
+        self.tol = tol
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callbacks = callbacks
+        self.calibrate = calibrate
 
     @classmethod
     def textbook(cls, **options) -> Self:

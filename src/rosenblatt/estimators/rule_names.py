@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from inspect import get_annotations, signature
 from typing import Any
 
 from rosenblatt import estimators
-from rosenblatt.estimators._linear_training import LinearTraining
+from rosenblatt.estimators.family import FamilyClassifier
 
 # The estimator of each rule, and its fixed parameters.
 NAMES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -49,8 +50,8 @@ ftrl, pa, pa1, pa2, sop, cw, nherd, arow, narow, scw1, scw2
     estimator = getattr(estimators, kind)
     make = getattr(estimator, "textbook", estimator)  # the perceptron as the notes have it
     model = make(**{**parameters, **fixed})
-    shared = [] if kind == "Perceptron" else LinearTraining._get_param_names()
-    own = [name for name in model._fields if name not in (*shared, *fixed)]
+    shared = [] if kind == "Perceptron" else get_annotations(FamilyClassifier)
+    own = [name for name in signature(estimator).parameters if name not in (*shared, *fixed)]
     for entry in filter(None, rest.split(",")):
         key, equals, value = entry.partition("=")
         if not equals or key not in own:

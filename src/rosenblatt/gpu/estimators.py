@@ -17,9 +17,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
 from rosenblatt.estimators import kernel_perceptron, perceptron
+from rosenblatt.estimators._checks import untouched_on_failure
 from rosenblatt.estimators._classifier import Classifier
 from rosenblatt.estimators._input import FLOATS
-from rosenblatt.estimators._linear_model import linear_scores
+from rosenblatt.estimators._linear import linear_scores
 from rosenblatt.gpu.arrays import device_of, is_on_cuda, like_input, to_host
 from rosenblatt.gpu.device import DeviceError, current_device, translated_errors
 from rosenblatt.gpu.dual import VOTE_MEGABYTES, DeviceDual, DeviceGram, device_votes
@@ -116,9 +117,10 @@ class Perceptron(OnDevice, perceptron.Perceptron):
         """Train until a stopping rule ends the run, with the arguments of the base class."""
         self._check_rows_to_fit(X)
         host, starts = to_host(X), (coef_init, intercept_init)
-        with self._fitting(
-            host, to_host(y), *starts, sample_weight, to_host(X_val), to_host(y_val), "cuda"
-        ) as run:
+        with untouched_on_failure(self):
+            run = self._prepare(
+                host, to_host(y), *starts, sample_weight, to_host(X_val), to_host(y_val), "cuda"
+            )
             if run.data.examples.sets is not None:
                 raise ValueError(
                     "Several labels per row are learned on the processor: use "
@@ -126,7 +128,8 @@ class Perceptron(OnDevice, perceptron.Perceptron):
                 )
             if host is not X:
                 run.learner.use_rows(run.data.examples, X)
-            self._train(run)
+            self._run(run)
+            self._finish(run)
         return self
 
     def _scores_of(self, X: Any) -> Any:

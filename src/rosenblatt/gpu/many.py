@@ -20,7 +20,7 @@ from sklearn.utils import _safe_indexing
 from rosenblatt import training
 from rosenblatt.cycles import CycleFinder
 from rosenblatt.estimators import _checks as checks
-from rosenblatt.estimators._linear_training import Run
+from rosenblatt.estimators._linear import Run
 from rosenblatt.gpu.arrays import device_of, is_on_cuda, to_host
 from rosenblatt.gpu.device import DeviceError, current_device, translated_errors
 from rosenblatt.gpu.estimators import OnDevice, Perceptron
@@ -232,11 +232,14 @@ def _fit(jobs: list[tuple[Any, Array]], X: Any, there: Any, y: Array, weights: A
             trained[train] = weights[train]
             model.set_params(shuffle=False)
             stack.callback(model.set_params, shuffle=shuffle)
-            run = stack.enter_context(model._fitting(X, y, sample_weight=trained))
+            stack.enter_context(checks.untouched_on_failure(model))
+            run = model._prepare(X, y, sample_weight=trained)
             run.data = _own_rows(run, shuffle, cache)
             runs.append(run)
         for group in _groups(runs):
             train_together(group, there)
+        for (model, _, _), run in zip(together, runs, strict=True):
+            model._finish(run)
 
 
 def _own_rows(run: Run, shuffle: Any, cache: dict[Any, Array]) -> OwnRows:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 ONE = np.ones(1)
-_LAYOUT = ["C_CONTIGUOUS", "ALIGNED"]  # of the arrays that kernels take
+_LAYOUT: Any = ["C_CONTIGUOUS", "ALIGNED"]  # of the arrays that kernels take
 _ENTRIES_PER_CALL = 1 << 27  # stored numbers per kernel call; Ctrl-C works between calls
 _COMPARED = 4096  # rows compared at a time
 

@@ -1,0 +1,636 @@
+"""Linear classifiers: what the perceptron and its family share as scikit-learn estimators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.linear_model._base import SparseCoefMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+
+from rosenblatt import rules, training
+from rosenblatt.estimators import _checks as checks
+from rosenblatt.estimators._classifier import Classifier, learns_online, progress_bar
+from rosenblatt.estimators._input import FLOATS, checked_data, refuse_bad_numbers
+from rosenblatt.estimators._targets import (
+    Targets,
+    arrivals,
+    check_multilabel_options,
+    check_same_labels,
+    with_new_classes,
+)
+from rosenblatt.kernels.family_cells import SCALE
+from rosenblatt.learners import Spec, make
+from rosenblatt.learners.examples import ONE, Examples, examples_of
+from rosenblatt.learners.linear import WORTH_STARTING
+from rosenblatt.learners.parts import ONE_RATE
+from rosenblatt.learners.problems import n_problems, votes
+from rosenblatt.learners.rates import idf_rates
+from rosenblatt.learners.survey import Survey, is_worth_a_copy, survey
+from rosenblatt.learners.weights import State, Weights
+from rosenblatt.process import threads_of, uninterrupted
+from rosenblatt.training import Drawn, Plan, Progress
+from rosenblatt.training.defaults import (
+    MeanSquare,
+    averages,
+    multiclass_of,
+    padding_of,
+    threshold_of,
+)
+
+_FAR_FROM_OVERFLOW = 1e-12  # a share of the largest float that no sum of products comes near
+_CACHED_WEIGHTS = 1 << 21  # weights that fit into a processor's caches
+
+
+@dataclass
+class Run:
+    """What `fit` prepares, runs and finishes.
+
+    Attributes
+    ----------
+    learner, data, plan, progress
+        The arguments of :func:`rosenblatt.training.run`; the learner may be replaced by an equal
+        one.
+    base : array or None
+        The initial weights of all columns; None if they are zero.
+    largest : float
+        The largest magnitude in the rows.
+    held_out : (rows, truth) or None
+        What to calibrate on.
+    """
+
+    learner: Any
+    data: Any
+    plan: Plan
+    progress: Progress
+    base: np.ndarray | None = None
+    largest: float = 0.0
+    held_out: tuple[Any, np.ndarray] | None = None
+
+
+class LinearClassifier(SparseCoefMixin, Classifier):
+    """A linear classifier; its weights are those of its learner, which changes them in place.
+
+    A learner trained on packed rows has weights only for the columns that occur.
+    """
+
+    # Options that only some subclasses have as parameters.
+    eta0 = 1.0
+    learning_rate = "constant"
+    threshold = 0.0
+    mistake = "margin"
+    update = "online"
+    max_updates = None
+
+    _learner: Any
+    _shown: Weights | None  # the weights to predict with; None if they are the learner's own
+    _places: np.ndarray | None  # the column of each weight of the learner; None if it has all
+    _base: np.ndarray | None  # initial weights of all columns, where the learner does not have all
+    _square: MeanSquare  # the unit of "auto" options
+    _progress: Progress
+
+    @property
+    def coef_(self) -> Any:
+        """The weights to predict with, (problems, features)."""
+        return self._predicting().weights
+
+    @coef_.setter
+    def coef_(self, weights: Any) -> None:
+        self._shown = Weights(weights, self.intercept_ if hasattr(self, "_shown") else np.empty(0))
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The offsets to predict with, (problems,)."""
+        weights, bias = self._predicting()
+        return bias.astype(weights.dtype)
+
+    @property
+    def state_(self) -> State:
+        """The last weights, averaging sums and clock; views of the learner's arrays."""
+        if not hasattr(self, "_learner"):
+            raise AttributeError(f"The {type(self).__name__} is not fitted yet.")
+        self._unpack()
+        return self._learner.state()
+
+    def _predicting(self) -> Weights:
+        """The weights to predict with; an average is computed when it is first asked for."""
+        if not hasattr(self, "_shown"):
+            raise AttributeError(f"The {type(self).__name__} is not fitted yet.")
+        if self._shown is not None:
+            return self._shown
+        return self._learner.weights(averaged=averages(self.keep))
+
+    def _checked_rows(self, X: Any) -> Any:
+        return checked_data(self, X, reset=False)
+
+    def _scores_of(self, X: Any) -> Any:
+        """The scores of checked rows, see :meth:`decision_function`."""
+        scores = linear_scores(X, *self._predicting())
+        if self.multiclass_ == "ovo" and len(self.classes_) > 2:
+            return votes(scores, self._learner.problems)
+        return scores
+
+    # fit
+
+    def fit(
+        self, X, y, coef_init=None, intercept_init=None, sample_weight=None, X_val=None, y_val=None
+    ) -> Self:
+        """Train until a stopping rule ends the run.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame (n, d)
+        y : array (n,), or indicator matrix (n, labels)
+            One label per row. Or, where rows have several, a column of 0 and 1 for each label,
+            dense or sparse: each column is a problem of two classes, and all are trained in one
+            run.
+        coef_init, intercept_init : arrays, default=None
+            Initial weights; zero by default.
+        sample_weight : array (n,), default=None
+            How many copies of itself each row stands for; need not be whole.
+        X_val, y_val : default=None
+            Held-out examples: their error is in `history_` and decides what ``keep="best"`` and
+            `early_stopping` return.
+
+        Returns
+        -------
+        self : the fitted model
+
+        Examples
+        --------
+        >>> from rosenblatt import Perceptron
+        >>> model = Perceptron.textbook().fit([[2.0, 1.0], [-1.0, 1.0]], ["yes", "no"])
+        >>> model.predict([[3.0, 0.0]])
+        array(['yes'], dtype='<U3')
+        """
+        with checks.untouched_on_failure(self):
+            run = self._prepare(X, y, coef_init, intercept_init, sample_weight, X_val, y_val)
+            self._run(run)
+            self._finish(run)
+        checks.warn_of_budget(self)
+        return self
+
+    def _prepare(
+        self, X, y, coef_init=None, intercept_init=None, sample_weight=None, X_val=None, y_val=None,
+        device="cpu",
+    ) -> Run:  # fmt: skip
+        """Check the input and settle the options: all that the run needs."""
+        self._check_parameters()
+        if self.warm_start and hasattr(self, "_shown"):
+            coef_init, intercept_init = self.coef_, self.intercept_
+        X, y = checked_data(self, X, y, finite=False, indices=False, multilabel=True)
+        targets = Targets.of(y)
+        self.classes_ = targets.classes
+        if targets.sets is not None:
+            check_multilabel_options(self)
+        copies = checks.check_weights(sample_weight, len(y))
+        omega = targets.weights(copies, self.class_weight)
+        rows = float(np.broadcast_to(copies, len(y)).sum())
+        self._settle_multiclass(rows, multilabel=targets.sets is not None)
+        random = check_random_state(self.random_state)
+        out, omega_in = self._held_out(targets, omega, X_val, y_val, random)
+        examples = examples_of(X, targets.codes, omega_in, targets.sets)
+        found = self._survey(examples, X)
+        order, draw, merged = checks.order_of(self.shuffle, examples, found.keys)
+        examples = replace(self._packed(examples), omega=merged, screened=found.screened)
+        held_out = validate = None
+        if X_val is not None:  # its rows may have columns that X does not have
+            X_val, y_val = checked_data(
+                self, X_val, y_val, dtype=X.dtype, reset=False, multilabel=True
+            )
+            held = targets.of_validation(y_val)
+            others = examples.in_same_layout(X_val, held.codes, held.sets)
+            validate = _error_on(others, np.arange(len(others)))
+            held_out = X_val, held.truth()
+            examples = replace(examples, n_features=others.n_features, columns=others.columns)
+        elif out is not None:
+            validate = _error_on(examples.reweighted(omega), out)
+            held_out = (X[out], targets.truth(out)) if self.calibrate is not None else None
+        self._square = MeanSquare()
+        if self._has_auto():
+            self._square = MeanSquare.of(examples, self._rates(examples), found.squares)
+        learner = self._new_learner(examples, len(self.classes_), device)
+        base = self._start(learner, examples, coef_init, intercept_init)
+        data = Drawn(examples, order, draw, checks.seed_of(self.random_state, random))
+        plan = self._plan(validate)
+        return Run(learner, data, plan, Progress(), base, found.largest, held_out)
+
+    def _run(self, run: Run) -> None:
+        """Train, with a progress bar if `verbose`."""
+        with progress_bar(type(self).__name__, self.max_iter, self.verbose) as bar:
+            plan = replace(run.plan, callbacks=(*bar, *run.plan.callbacks))
+            for _ in training.run(run.learner, run.data, plan, run.progress):
+                pass
+
+    def _finish(self, run: Run) -> None:
+        """Set the attributes after a run."""
+        learner, progress = run.learner, run.progress
+        learner.settle()
+        weights, bias = training.kept_weights(learner, run.plan, progress)
+        self._learner, self._places = learner.on_host(), run.data.examples.columns
+        self._base = run.base
+        self._learner.unmark()
+        self._progress = progress
+        self._shown = Weights(np.ascontiguousarray(self._in_columns(weights)), bias)
+        checks.describe_run(self, progress)
+        self._refuse_overflow(run)
+        progress.kept, progress.cycle, progress.history = None, None, []
+        if self.keep == "last" and not self.early_stopping and self._places is None:
+            self._shown = None  # those of the learner
+        if self.calibrate is not None and run.held_out is not None:
+            rows, truth = run.held_out
+            self._calibrate_on(self._scores_of(rows), truth, reset=True)
+
+    def _survey(self, examples: Examples, X: Any) -> Survey:
+        """One pass over all rows before training; NaN, infinity and huge numbers are refused."""
+        n_classes, rule = len(self.classes_), self._member_rule()
+        alone = n_problems(n_classes, self.multiclass_) == 1 or self.multiclass_ == "ovo"
+        screens = rule is None and self.update == "online" and alone
+        found = survey(
+            examples,
+            keys=checks.is_permuted(self.shuffle),
+            copies=screens and is_worth_a_copy(examples, self.max_iter, max(1, n_classes - 1)),
+            squares=self._has_auto() and self.feature_rates is None,
+            threads=threads_of(self.n_jobs),
+        )
+        if not math.isfinite(found.largest):
+            refuse_bad_numbers(self, X)
+        most = float(np.finfo(examples.dtype).max)
+        if rule is not None and found.largest * found.largest > most:
+            raise ValueError(
+                "The squared lengths of the rows overflow. Scale the features (for example with "
+                "StandardScaler)."
+            )
+        return found
+
+    def _packed(self, examples: Examples) -> Examples:
+        """The rows of fit, packed if there are more weights than cached or stored numbers.
+
+        Packing takes the time of several epochs and saves a part of each. An order of the caller's
+        own may be that of a file, whose rows are packed: then the sums are made as there.
+        """
+        weights = n_problems(len(self.classes_), "ovr") * examples.n_features
+        many = weights > min(examples.stored, _CACHED_WEIGHTS)
+        pays = (many or not checks.is_permuted(self.shuffle)) and not self._is_full()
+        return examples.packed() if pays else examples
+
+    def _start(self, learner: Any, examples: Examples, coef, intercept) -> np.ndarray | None:
+        """Set the learner's initial weights; return them for all columns, or None if all zero."""
+        if coef is None and intercept is None:
+            return None
+        if not self.fit_intercept and intercept is not None and np.any(intercept):
+            raise ValueError("intercept_init needs fit_intercept=True.")
+        n = n_problems(len(self.classes_), self.multiclass_)
+        weights = checks.initial_weights(
+            "coef_init", coef, (n, self.n_features_in_), examples.dtype
+        )
+        bias = checks.initial_weights("intercept_init", intercept, (n,), np.float64)
+        own = weights if examples.columns is None else weights[:, examples.columns]
+        zero = State.zero(n, own.shape[1], averaging=averages(self.keep))
+        learner.restore(replace(zero, weights=own, bias=bias))
+        return weights
+
+    def _refuse_overflow(self, run: Run) -> None:
+        """Raise an error if the score of a row is not finite."""
+        norm = max(epoch.weight_norm for epoch in self.history_)
+        most = float(np.finfo(run.data.examples.dtype).max)
+        if norm * run.largest < most * _FAR_FROM_OVERFLOW:
+            return
+        with np.errstate(all="ignore"):
+            everything = run.data.everything()
+            scores = run.learner.scores(*everything, averaged=averages(self.keep))
+        if not np.isfinite(scores).all():
+            raise ValueError(training.OVERFLOW)
+
+    # partial_fit
+
+    @available_if(learns_online)
+    def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:
+        """Learn from the rows once, in the given order.
+
+        Any split of the data into calls gives the same weights, bit for bit, and averages continue
+        across calls. The cost of a call is that of its rows, however many features there are. New
+        labels may appear in any call; as in online learning, a class is known from its first row
+        on, unless `classes` named it in the first call.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for :meth:`fit`.
+        classes : array, default=None
+            Labels known in advance; only the first call uses them. For an indicator matrix one
+            entry per column.
+
+        Returns
+        -------
+        self : the fitted model
+
+        Examples
+        --------
+        >>> from rosenblatt import Perceptron
+        >>> model = Perceptron.textbook().partial_fit([[2.0, 1.0]], [1], classes=[0, 1])
+        >>> model.partial_fit([[-1.0, 1.0], [5.0, 5.0]], [0, 2]).coef_
+        array([[-3.,  0.],
+               [-2., -5.],
+               [ 5.,  5.]])
+        """
+        self._learn(X, y, classes, sample_weight)
+        return self
+
+    def _learn(self, X, y, classes=None, sample_weight=None, predict_first=False) -> np.ndarray:
+        """Learn online; with `predict_first`, return the class numbers predicted before learning.
+
+        The number is -1 where no class was known, and for rows of weight zero.
+        """
+        with checks.untouched_on_failure(self):
+            scores_before, n_known = self._scores_before(X), len(getattr(self, "classes_", ()))
+            examples, y, weights = self._online_examples(X, y, classes, sample_weight)
+            if y.ndim == 2 and predict_first:
+                raise ValueError(
+                    "Predictions before each label are for one label per row, but y is an "
+                    "indicator matrix: use partial_fit."
+                )
+            progress, guesses = self._progress, []
+            with uninterrupted():
+                for some, rows, first in self._stretches(examples, y, weights):
+                    codes = np.zeros(rows.size, np.int32)
+                    if len(self.classes_) < 2:  # nothing to learn yet
+                        weight = some.weight_of(rows)
+                        self._learner.idle(weight)
+                        progress.steps += weight
+                        progress.visits += rows.size
+                    else:
+                        etas = self._plan().etas(progress.visits + 1, rows.size)
+                        tally = self._learner.walk(some, rows, etas, predict_first=predict_first)
+                        self._learner.settle()  # the caller may change the rows after this
+                        progress.count(tally)
+                        codes = tally.predictions
+                    if predict_first:
+                        codes[: first.size] = first
+                        guesses.append((rows, self.classes_, codes))
+            self._describe_online()
+            self._calibrate_online(
+                scores_before,
+                n_known,
+                lambda: y if y.ndim == 2 else np.searchsorted(self.classes_, y),
+            )
+        predicted = np.full(len(y), -1)
+        for rows, known, codes in guesses:
+            predicted[rows] = np.append(np.searchsorted(self.classes_, known), -1)[codes]
+        return predicted
+
+    def _stretches(self, examples, y, weights) -> Iterator[tuple[Examples, np.ndarray, np.ndarray]]:
+        """The rows in parts with the same known classes and unit, which are set for each part.
+
+        Yields the examples with their class numbers and the rows. The first row of a new class is
+        predicted by the classes before it: the last array holds that prediction, or nothing.
+        """
+        whole = [(0, len(y), self.classes_)]
+        for start, end, known in whole if y.ndim == 2 else arrivals(y, self.classes_):
+            first = np.empty(0, np.int32)
+            if known is not self.classes_:
+                first = self._predicted_code(examples, start, known)
+                self._learn_classes(examples, known)
+            some, order = self._part(examples, y, weights, start, end)
+            for rows, square in self._square.visits(some, order, self._learner.rates):
+                self._use(square)
+                yield some, rows, first if start in rows[:1] else first[:0]
+
+    def _online_examples(self, X, y, classes, sample_weight) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The checked rows, labels and weights; the first call makes the learner."""
+        self._check_parameters()
+        is_first = not hasattr(self, "_learner")
+        dtype = FLOATS if is_first else self._learner.dtype
+        X, y = checked_data(self, X, y, dtype=dtype, reset=is_first, indices=False, multilabel=True)
+        multilabel = y.ndim == 2
+        if y.dtype.kind in "fcO":
+            check_classification_targets(y)
+        if multilabel and classes is not None and len(classes) != y.shape[1]:
+            raise ValueError(
+                f"classes names {len(classes)} labels, but y has {y.shape[1]} columns."
+            )
+        weights = checks.check_weights(sample_weight, len(y))
+        examples = examples_of(X, np.zeros(len(y), np.int32))
+        if not is_first:
+            check_same_labels(y, self.classes_, self.multiclass_ == "labels")
+            if not multilabel:
+                checks.check_named(classes, self.classes_)
+            self._unpack(examples.is_dense)
+            return examples, y, weights
+        if multilabel:
+            check_multilabel_options(self)
+        named = np.unique(y[:0] if classes is None else classes)
+        self.classes_ = np.arange(y.shape[1]) if multilabel else named
+        self._settle_multiclass(0.0, multilabel)
+        self._square = MeanSquare(rows=0 if self._has_auto() else None)
+        self._learner = self._new_learner(examples, len(self.classes_))
+        self._progress, self._places = Progress(), None
+        return examples, y, weights
+
+    def _predicted_code(self, examples: Examples, row: int, known: np.ndarray) -> np.ndarray:
+        """The number, among `known`, of the class predicted for a row; -1 if there is none yet."""
+        codes = np.zeros(1, np.int32)
+        if len(self.classes_) > 1:
+            scores = self._learner.scores(examples, np.array([row], np.uint64))
+            codes = self._learner.problems.decide(scores)
+        return np.searchsorted(known, self.classes_[codes]) if len(self.classes_) else codes - 1
+
+    def _learn_classes(self, examples: Examples, known: np.ndarray) -> None:
+        """Replace the learner by one that has all known classes, the new ones with zero weights."""
+        state = with_new_classes(self._learner.state(), self.classes_, known, self.multiclass_)
+        self._learner = self._new_learner(examples, len(known))
+        self._learner.restore(state)
+        self.classes_ = known
+
+    def _part(self, examples, y, weights, start, end) -> tuple[Examples, np.ndarray]:
+        """The examples with class numbers from `start` to `end`, and these rows in order."""
+        codes, omega, sets = np.zeros(len(y), np.int32), weights, None
+        if y.ndim == 2:
+            _, codes, sets = Targets.of(y)
+        else:
+            codes[start:end] = np.searchsorted(self.classes_, y[start:end])
+            omega = checks.weighted_by_class(weights, self.class_weight, self.classes_, codes)
+        order = np.arange(start, end, dtype=np.uint64)
+        if omega is not ONE:
+            order = order[np.broadcast_to(omega, len(y))[start:end] > 0]
+        return examples.relabelled(codes, omega, sets), order
+
+    def _describe_online(self) -> None:
+        """Set the attributes after online learning, which has no epochs and does not end."""
+        progress, self._shown = self._progress, None
+        progress.history, progress.row_updates, progress.stop_reason = [], None, None
+        checks.describe_run(self, progress)
+        self.n_iter_ = 1
+
+    # The columns of X and those of the learner
+
+    def _in_columns(self, weights: np.ndarray) -> np.ndarray:
+        """The learner's weights (problems, places) by the columns of X."""
+        if self._places is None:
+            return weights
+        shape = (weights.shape[0], self.n_features_in_)
+        full = np.zeros(shape, weights.dtype) if self._base is None else self._base.copy()
+        full[:, self._places] = weights
+        return full
+
+    def _unpack(self, dense: bool | None = None) -> None:
+        """Replace the learner by one with all columns of X, for rows that are `dense` or not."""
+        old, places, width = self._learner, self._places, self.n_features_in_
+        if places is None and dense in (None, old.dense):
+            return
+        state = old.state()
+        state = replace(state, weights=self._in_columns(state.weights), before=None)
+        self._learner = old.untrained(width, old.dense if dense is None else dense)
+        if places is not None:
+            if state.sums.size:
+                sums = np.zeros((len(state.sums), width))
+                sums[:, places] = state.sums
+                state = replace(state, sums=sums)
+            if state.cells.size:
+                cells = np.full((len(state.cells), width, state.cells.shape[2]), np.nan)
+                cells[..., 0] = state.weights / state.book[SCALE, :, None]
+                cells[:, places] = state.cells
+                state = replace(state, cells=cells)
+            self._learner.rates = self._rates_in_columns(old.rates)
+        self._learner.restore(state)
+        self._places = self._base = None
+
+    def _rates_in_columns(self, rates: np.ndarray) -> np.ndarray:
+        """The learner's rates per feature, by the columns of X; the last is for all others."""
+        if len(rates) == 1:
+            return rates
+        if not isinstance(self.feature_rates, str):
+            return self._given_rates()
+        full = np.full(self.n_features_in_ + 1, rates[-1])
+        full[self._places] = rates[:-1]
+        return full
+
+    def _given_rates(self) -> np.ndarray:
+        """`feature_rates`, where it is an array, checked."""
+        rates = np.asarray(self.feature_rates, dtype=np.float32)
+        if rates.shape != (self.n_features_in_,) or not (np.isfinite(rates) & (rates >= 0)).all():
+            raise ValueError(
+                f"feature_rates must be {self.n_features_in_} finite numbers, none negative; got "
+                f"an array of shape {rates.shape}."
+            )
+        return rates
+
+    def _rates(self, examples: Examples) -> np.ndarray:
+        """The learning rate of each feature of the examples."""
+        if self.feature_rates is None:
+            return ONE_RATE
+        if isinstance(self.feature_rates, str):
+            return idf_rates(examples)
+        rates = self._given_rates()
+        return rates if examples.columns is None else np.append(rates[examples.columns], 1.0)
+
+    # The learner and its options
+
+    def _member_rule(self) -> Any:
+        """The rule of a member of the family, with its parameters; None for the perceptron."""
+        return None
+
+    def _is_full(self) -> bool:
+        """Whether a full covariance matrix is kept."""
+        return getattr(self, "covariance", "diagonal") == "full"
+
+    def _new_learner(self, examples: Examples, n_classes: int, device: str = "cpu") -> Any:
+        """A learner with zero weights, on the processor or on a GPU."""
+        threads, multiclass = threads_of(self.n_jobs), self.multiclass_
+        counts_all = self.max_updates is not None or self.keep == "best"
+        (thresholds, padding), rule = self._rule(n_classes), self._member_rule()
+        if rule is None and threads > 1 and n_classes > 2 and multiclass == "ovr" and counts_all:
+            name = "keep='best'" if self.keep == "best" else "max_updates"
+            raise ValueError(
+                f"{name} counts over all classes together, which cannot be spread over "
+                f"n_jobs={self.n_jobs} threads. Use n_jobs=None."
+            )
+        if rule is None and examples.stored * n_classes < WORTH_STARTING:
+            threads = 1
+        spec = Spec(
+            rule=rule,
+            multiclass=multiclass,
+            thresholds=thresholds,
+            padding=padding,
+            averaging=averages(self.keep),
+            rates=self._rates(examples),
+            dtype=examples.dtype,
+            dense=examples.is_dense,
+            batch=self.update == "batch",
+            threads=threads,
+            full=self._is_full(),
+            device=device,
+        )
+        return make(spec, n_classes, examples.n_features)
+
+    def _plan(self, validate: Any = None) -> Plan:
+        return replace(super()._plan(validate), eta=self._eta(), keep=self.keep)
+
+    def _eta(self) -> float | Callable[[int], float]:
+        """The learning rate, or the function of the visit number that gives it."""
+        if callable(self.learning_rate):
+            return self.learning_rate
+        if self.learning_rate == "constant":
+            return float(self.eta0)
+        power = {"inverse": 1, "sqrt": 0.5}[self.learning_rate]
+        return partial(_decaying, self.eta0, power)
+
+    def _settle_multiclass(self, rows: float, multilabel: bool = False) -> None:
+        """Set `multiclass_` by the classes and the number of rows, 0 if unknown."""
+        n_classes, n_features = len(self.classes_), self.n_features_in_
+        self.multiclass_ = multiclass_of(self.multiclass, n_classes, rows, n_features, multilabel)
+
+    def _has_auto(self) -> bool:
+        return self.threshold == "auto" or (self.fit_intercept and self.intercept_scaling == "auto")
+
+    def _rule(self, n_classes: int) -> tuple[tuple[float, float], float]:
+        """The thresholds and the padding, in the present unit; sets the attributes too."""
+        eta = self._eta()
+        first = float(eta(1)) if callable(eta) else eta
+        joint = self.multiclass_ == "joint" and n_classes > 2
+        square, threshold = self._square.value, 0.0
+        padding = padding_of(self.intercept_scaling, square) if self.fit_intercept else 0.0
+        if self.mistake == "margin":
+            threshold = threshold_of(self.threshold, square, padding, first, joint)
+        self.threshold_, self.intercept_scaling_ = threshold, padding
+        return rules.thresholds(self.mistake, threshold), padding
+
+    def _use(self, square: MeanSquare) -> None:
+        """Change the unit, and with it the learner's thresholds and padding."""
+        changed, self._square = square.value != self._square.value, square
+        if changed:
+            thresholds, padding = self._rule(len(self.classes_))
+            self._learner.change(self._member_rule(), thresholds, padding)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = self.multiclass in ("auto", "ovr")
+        return tags
+
+
+def _error_on(examples: Examples, rows: np.ndarray) -> Callable[[Any, bool], float]:
+    """The function that validates a learner on some rows of the examples."""
+    order = rows.astype(np.uint64)
+    return lambda learner, averaged: learner.error(examples, order, averaged)
+
+
+def _decaying(eta0: float, power: float, t: int) -> float:
+    return eta0 / t**power
+
+
+def linear_scores(X: Any, weights: Any, bias: np.ndarray) -> Any:
+    """``X·Wᵀ + b`` for weights (problems, features); a vector for a single problem.
+
+    >>> linear_scores(np.eye(2), np.array([[1.0, 2.0]]), np.array([0.5]))
+    array([1.5, 2.5])
+    """
+    scores = safe_sparse_dot(X, weights.T, dense_output=True) + bias.astype(weights.dtype)
+    return scores[:, 0] if scores.shape[1] == 1 else scores
