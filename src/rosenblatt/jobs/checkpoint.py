@@ -31,8 +31,8 @@ from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import Rarity
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.models import tensorfile
-from rosenblatt.models.arrays import check_columns, expect, state_arrays, state_from
-from rosenblatt.models.tensorfile import reporting_damage
+from rosenblatt.models.model_file import check_columns
+from rosenblatt.models.tensorfile import expect, reporting_damage, state_arrays, state_from
 from rosenblatt.training import Epoch, Progress
 from rosenblatt.training.state import Counts, Kept
 

@@ -80,7 +80,11 @@ class Evaluation(_ClassCounts):
         return float(np.trace(self.confusion) / max(1, self.rows))
 
     def interval(self, z: float = 1.959964) -> tuple[float, float]:
-        """Wilson's confidence interval of the accuracy, 95 % by default."""
+        """Wilson's confidence interval of the accuracy, 95 % by default.
+
+        The exact interval, :func:`rosenblatt.theory.holdout_interval`, is a little wider. It needs
+        SciPy, whose import would take a fifth of a small evaluation.
+        """
         n, p = max(1, self.rows), self.accuracy
         middle = (p + z * z / (2 * n)) / (1 + z * z / n)
         half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))

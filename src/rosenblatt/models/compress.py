@@ -13,9 +13,8 @@ from rosenblatt.data.source import Source
 from rosenblatt.errors import OptionError
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners.problems import differ
-from rosenblatt.models.arrays import PRECISIONS, rounded
 from rosenblatt.models.model import Array, Model, labelled
-from rosenblatt.models.model_file import file_size
+from rosenblatt.models.model_file import PRECISIONS, file_size, rounded
 
 _SHRINK = 0.7  # of the weights are kept in each step of pruning
 

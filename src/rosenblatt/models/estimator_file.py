@@ -20,7 +20,7 @@ from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.log import MOST_COPIES, DualState, Log, Moment
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.weights import Weights
-from rosenblatt.models.arrays import expect, state_arrays, state_from
+from rosenblatt.models.tensorfile import expect, state_arrays, state_from
 from rosenblatt.training import Epoch, Progress
 from rosenblatt.training.defaults import ROWS_THAT_DECIDE, MeanSquare
 

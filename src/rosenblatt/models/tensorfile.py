@@ -1,4 +1,4 @@
-"""Arrays and JSON metadata in one safetensors file. Reading one never runs code."""
+"""Arrays and JSON metadata in one safetensors file, checked. Reading one never runs code."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ import numpy.typing as npt
 
 from rosenblatt.atomic_files import atomic_write
 from rosenblatt.errors import DataError, ModelFormatError
+from rosenblatt.kernels.family_cells import BOOK
+from rosenblatt.learners.weights import State
 
 # What checking the content of a damaged file may raise.
 _CONTENT_ERRORS = (
     ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError,
 )  # fmt: skip
 _KEY, _CHECKSUM = "rosenblatt", "checksum"
-Arrays = Mapping[str, npt.NDArray[Any]]
+Array = npt.NDArray[Any]
+Arrays = Mapping[str, Array]
+_STATE, _OF_FAMILY = ("weights", "bias", "sums", "bias_sums", "clock"), ("cells", "book")
 
 
 @contextmanager
@@ -50,7 +54,7 @@ def size(arrays: Arrays, metadata: Mapping[str, Any]) -> int:
     return 8 + len(_header(aligned, metadata)) + sum(array.nbytes for array in aligned.values())
 
 
-def _aligned(arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+def _aligned(arrays: Arrays) -> dict[str, Array]:
     """Arrays in the layout of a file: those with the largest items first, so that all align."""
     return {
         name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
@@ -83,7 +87,7 @@ def _checksum(plain: str, arrays: Arrays) -> str:
 
 def read(
     path: str | os.PathLike[str], require_checksum: bool = False
-) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+) -> tuple[dict[str, Array], dict[str, Any]]:
     """Read arrays and metadata; raises ModelFormatError if the file is damaged or not ours.
 
     With `require_checksum`, files without a checksum (of earlier releases) are refused.
@@ -118,3 +122,40 @@ def read(
             f"{os.fspath(path)} is damaged: it is not what was written (its checksum differs)"
         )
     return arrays, metadata
+
+
+def expect(name: str, array: Array, kind: Any, shape: tuple[int, ...]) -> None:
+    """Raise ValueError unless an array has this type and shape, and only finite numbers."""
+    if not np.issubdtype(array.dtype, kind) or array.shape != shape:
+        kind = getattr(kind, "__name__", kind)
+        raise ValueError(f"{name} is {array.dtype}{array.shape}, not {kind}{shape}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"{name} holds numbers that are not finite")
+
+
+def state_arrays(state: State, prefix: str) -> dict[str, Array]:
+    """The state of a linear learner as arrays of a file."""
+    names = (*_STATE, *(_OF_FAMILY if state.book.size else ()))
+    return {prefix + name: getattr(state, name) for name in names}
+
+
+def state_from(arrays: Arrays, prefix: str, problems: int, full: bool = False) -> State:
+    """The inverse of :func:`state_arrays`; raises ValueError if shapes do not fit.
+
+    With `full`, members of the family may have a full covariance matrix.
+    """
+    own = _OF_FAMILY if f"{prefix}book" in arrays else ()
+    found: dict[str, Any] = {name: arrays[prefix + name] for name in (*_STATE, *own)}
+    sums, shape = found["sums"], (problems, found["weights"].shape[1])
+    averages = sums.size > 0 or sums.shape == shape
+    wanted: dict[str, Any] = {
+        "weights": shape, "sums": shape if averages else (0, 0), "book": (BOOK, problems)
+    }  # fmt: skip
+    if own:
+        n, depth = found["cells"].shape[1:]
+        wanted["cells"] = (problems, n, depth)
+        if found["cells"].size and not shape[1] <= n <= shape[1] + full:
+            raise ValueError(f"cells is {found['cells'].shape}, for {shape[1]} features")
+    for name, array in found.items():
+        expect(name, array, np.floating, wanted.get(name, (problems,)))
+    return State(**found)
