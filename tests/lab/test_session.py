@@ -195,10 +195,7 @@ def test_the_exported_estimator_comes_to_the_same_weights(settings, keep):
 
 
 def test_everything_can_be_exported(session):
-    for kind, start in [
-        ("csv", b"row,p,q,label"), ("py", b'"""Made by'), ("md", b"## The rows"),
-        ("tex", b"\\subsection*"), ("txt", b"The rows"), ("html", b"<div"), ("gif", b"GIF8"),
-    ]:  # fmt: skip
+    for kind, start in [("csv", b"row,p,q,label"), ("py", b'"""Made by'), ("gif", b"GIF8")]:
         name, _, content = export(session, kind)
         assert content.startswith(start)
         assert name == f"perceptron.{kind}"
@@ -218,7 +215,7 @@ def test_what_cannot_be_exported_is_refused():
     with pytest.raises(ValueError, match="the lab exports"):
         export(session, "exe")
     with pytest.raises(ValueError, match="there are no points yet"):
-        export(Session(Data()), "md")
+        export(Session(Data()), "gif")
 
 
 def test_the_film_of_a_lifted_run_can_be_made():

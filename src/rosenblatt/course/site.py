@@ -61,15 +61,12 @@ def build(
         work = Path(unfinished) / "pages"
         for number, source in enumerate(sources, 1):
             progress(f"building {number} of {len(sources)}: {titles[source.stem]}")
-            page = execute(
-                source.read_text("utf-8"), work / "figures", prefix=source.stem, link="figures",
-                command=command,
-            )  # fmt: skip
+            text, figures = source.read_text("utf-8"), work / "figures"
+            page = execute(text, figures, prefix=source.stem, link="figures", command=command)
             work.mkdir(exist_ok=True)
-            whole = _PAGE.format(
-                title=html.escape(titles[source.stem]), style=_style(), body=render(_plain(page)),
-                navigation=_navigation(titles, source.stem),
-            )  # fmt: skip
+            title, body = html.escape(titles[source.stem]), render(_plain(page))
+            navigation = _navigation(titles, source.stem)
+            whole = _PAGE.format(title=title, style=_style(), body=body, navigation=navigation)
             (work / f"{source.stem}.html").write_text(whole, "utf-8")
         shutil.rmtree(target, ignore_errors=True)
         work.replace(target)
@@ -93,19 +90,18 @@ def _title(page: str) -> str:
 
 
 def _navigation(titles: dict[str, str], here: str) -> str:
-    links = (
-        f"<b>{html.escape(title)}</b>" if name == here
-        else f'<a href="{name}.html">{html.escape(title)}</a>'
-        for name, title in titles.items()
-    )  # fmt: skip
+    links = []
+    for name, title in titles.items():
+        text = html.escape(title)
+        links.append(f"<b>{text}</b>" if name == here else f'<a href="{name}.html">{text}</a>')
     return "".join(f"<span>{link}</span>" for link in links)
 
 
 def _plain(page: str) -> str:
     """The page without Sphinx directives and roles."""
 
-    def role(found: re.Match[str]) -> str:
-        kind, content = found.groups()
+    def role(match: re.Match[str]) -> str:
+        kind, content = match.groups()
         words, _, target = content.rstrip(">").rpartition(" <")
         if kind == "doc":
             return words or f"*{target.rpartition('/')[2]}* (documentation)"

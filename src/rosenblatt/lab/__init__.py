@@ -42,7 +42,7 @@ def serve(
         The options of :func:`rosenblatt.lab.server.serve`: port, address, origins, show, threaded.
     """
     _need_panel()
-    if sum(given is not None for given in (file, example, scene)) > 1:
+    if sum(start is not None for start in (file, example, scene)) > 1:
         raise OptionError("give one of a file, an example and a scene")
     from rosenblatt.lab.server import serve
     from rosenblatt.lab.session import Session
@@ -91,7 +91,7 @@ def notebook(
     'separated'
     """
     _need_panel()
-    if sum(given is not None for given in (X, example, scene)) > 1:
+    if sum(start is not None for start in (X, example, scene)) > 1:
         raise OptionError("give one of rows, an example and a scene")
     import panel as pn
 

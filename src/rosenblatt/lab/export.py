@@ -1,4 +1,4 @@
-"""Files the lab can export: an animation, the trace, the data, and Python code."""
+"""Files the lab can export: an animation, the data, and Python code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import numpy as np
 from rosenblatt.lab.session import Session
 from rosenblatt.lab.state import ORDERS
 
-MOST_STEPS = 5_000
 MOST_FRAMES = 40
 
 
@@ -123,16 +122,6 @@ def _estimator(session: Session) -> list[str]:
     ]
 
 
-def _trace(session: Session, write: str) -> bytes:
-    run = session.trace()
-    if len(run) > MOST_STEPS:
-        raise ValueError(
-            f"a trace of {len(run)} steps is too long to read; export the Python code instead"
-        )
-    style = "steps" if len(run) <= 200 else "table"
-    return str(getattr(run, f"to_{write}")(style)).encode()
-
-
 def _animation(session: Session) -> bytes:
     from rosenblatt.viz import animate
 
@@ -163,10 +152,6 @@ def _table(session: Session) -> bytes:
 
 _KINDS: dict[str, tuple[str, Callable[[Session], bytes]]] = {
     "gif": ("image/gif", _animation),
-    "md": ("text/markdown", lambda session: _trace(session, "markdown")),
-    "html": ("text/html", lambda session: _trace(session, "html")),
-    "tex": ("text/x-tex", lambda session: _trace(session, "latex")),
-    "txt": ("text/plain", lambda session: _trace(session, "text")),
     "py": ("text/x-python", lambda session: python_code(session).encode()),
     "csv": ("text/csv", _table),
 }

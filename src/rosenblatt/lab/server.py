@@ -156,9 +156,9 @@ def _default_port(address: str) -> int:
     try:
         return free_port(address, PORT)
     except OSError:
-        found = free_port(address)
-        print(f"port {PORT} is taken; the lab is at port {found} this time")
-        return found
+        port = free_port(address)
+        print(f"port {PORT} is taken; the lab is at port {port} this time")
+        return port
 
 
 def free_port(address: str = "127.0.0.1", port: int = 0) -> int:

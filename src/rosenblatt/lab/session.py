@@ -118,15 +118,15 @@ class Session:
 
     def _start(self, problem: TraceProblem) -> tuple[Vector, Any]:
         """Weights and bias to start from; missing numbers are zero."""
-        width, given = len(problem.feature_names), self.settings.start
+        width, start = len(problem.feature_names), self.settings.start
         most = width + (problem.padding is not None)
-        if len(given) > most:
+        if len(start) > most:
             bias = " and a bias" if problem.padding is not None else " without a bias"
             raise ValueError(
-                f"the start has {len(given)} numbers for {counted(width, 'feature')}{bias}"
+                f"the start has {len(start)} numbers for {counted(width, 'feature')}{bias}"
             )
         # Integers keep the weights of integer rows exact.
-        whole = tuple(int(v) if float(v).is_integer() else v for v in given)
+        whole = tuple(int(v) if float(v).is_integer() else v for v in start)
         padded = whole + (0,) * (width + 1 - len(whole))
         return padded[:width], padded[width]
 
@@ -147,11 +147,11 @@ class Session:
             return None
         c = self.problem.padding
         rows = np.array(self.problem.X, dtype=float) / (c or 1.0)
-        found = certify(
+        certificate = certify(
             rows, self.data.signs, fit_intercept=c is not None, time_limit=SECONDS_TO_DECIDE
         )
-        assert isinstance(found, Certificate)
-        return found
+        assert isinstance(certificate, Certificate)
+        return certificate
 
     # Changing the data
 
@@ -183,9 +183,11 @@ class Session:
         """Load an example, with the mistake rule and the bias of its source."""
         from rosenblatt import teaching_sets
 
-        found = teaching_sets.load(name)
+        source = teaching_sets.load(name)
         self._remember("load")
-        settings = replace(self.settings, mistake=found.mistake, bias=found.fit_intercept, start=())
+        settings = replace(
+            self.settings, mistake=source.mistake, bias=source.fit_intercept, start=()
+        )
         self.data, self.settings = Data.example(name), replace(settings, lift="none")
         self.loaded, self.task = name, ""
         self._begin()
@@ -293,10 +295,11 @@ class Session:
     @property
     def separator(self) -> Vector | None:
         """The separator of largest margin of the padded rows, in any scale, if there is one."""
-        found = self.certificate and self.certificate.augmented
-        if not found or self.problem is None:
+        margin = self.certificate and self.certificate.augmented
+        if not margin or self.problem is None:
             return None
-        whole = found.weights if self.problem.padding is None else (*found.weights, found.bias)
+        bias = () if self.problem.padding is None else (margin.bias,)
+        whole = (*margin.weights, *bias)
         largest = max(abs(value) for value in whole)
         return tuple(float(Fraction(value, largest)) for value in whole)
 

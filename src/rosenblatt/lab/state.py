@@ -295,17 +295,17 @@ def decode(text: str) -> tuple[Data, LabSettings, int]:
         if unpacker.unconsumed_tail:
             raise ValueError
         content = json.loads(raw)
-        given = content["data"]
+        record = content["data"]
         data = Data(
-            feature_names=tuple(map(str, given["feature_names"])),
-            X=tuple(tuple(float(value) for value in row) for row in given["X"]),
-            signs=tuple(given["signs"]),
-            row_names=None if given["row_names"] is None else tuple(map(str, given["row_names"])),
-            class_names=(str(given["class_names"][0]), str(given["class_names"][1])),
-            title=str(given["title"]),
-            labels=None if given.get("labels") is None else tuple(given["labels"]),
-            all_classes=tuple(map(str, given.get("all_classes", ()))),
-            target=given.get("target", 0),
+            feature_names=tuple(map(str, record["feature_names"])),
+            X=tuple(tuple(float(value) for value in row) for row in record["X"]),
+            signs=tuple(record["signs"]),
+            row_names=None if record["row_names"] is None else tuple(map(str, record["row_names"])),
+            class_names=(str(record["class_names"][0]), str(record["class_names"][1])),
+            title=str(record["title"]),
+            labels=None if record.get("labels") is None else tuple(record["labels"]),
+            all_classes=tuple(map(str, record.get("all_classes", ()))),
+            target=record.get("target", 0),
         )
         return data, LabSettings.of(content["settings"]), max(0, int(content["position"]))
     except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError, zlib.error):

@@ -170,10 +170,10 @@ def _last_line(session: Session, frame: Any) -> list[Any]:
 
 
 def _margin(session: Session) -> dict[str, Any] | None:
-    found = session.margin_interval()
-    if found is None:
+    interval = session.margin_interval()
+    if interval is None:
         return None
-    low, high = found
+    low, high = interval
     return {"low": number(low), "high": number(high), "known": low > 0}
 
 
@@ -208,9 +208,9 @@ def _certificate(session: Session) -> dict[str, Any]:
 def _margin_and_bound(session: Session) -> str:
     """A sentence on the largest margin of separable rows, and the bound that follows from it."""
     assert session.certificate is not None
-    found, bound = session.certificate.augmented, _bound(session)
+    margin, bound = session.certificate.augmented, _bound(session)
     padding = session.settings.padding if session.settings.bias else 1
-    sentence = f"The largest margin is γ = {number((found.lower if found else 0.0) * padding)}"
+    sentence = f"The largest margin is γ = {number((margin.lower if margin else 0.0) * padding)}"
     if bound is None:
         return sentence
     run = "a run from this start" if any(session.settings.start) else "a run"

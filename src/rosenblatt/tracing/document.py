@@ -43,9 +43,9 @@ def document(
     """All sections; the run as steps with their arithmetic, or as one table."""
     if style not in STYLES:
         raise ValueError(f"style must be one of {STYLES}, not {style!r}")
-    for kept in show:
-        if kept not in KEPT:
-            raise ValueError(f"show takes {' and '.join(KEPT)}, not {kept!r}")
+    for name in show:
+        if name not in KEPT:
+            raise ValueError(f"show takes {' and '.join(KEPT)}, not {name!r}")
     averages = trace.averages if "average" in show else [None] * len(trace)
     pockets = trace.pockets if "pocket" in show else [None] * len(trace)
     states = list(zip(trace.steps, averages, pockets, strict=True))
@@ -110,10 +110,9 @@ def _rows(problem: TraceProblem) -> TraceTable:
     columns: Sequence[Line] = [[Math("x")]] if wide else [[name] for name in problem.feature_names]
     rows: list[Sequence[Line]] = []
     for name, x, sign in zip(problem.row_names, problem.X, problem.signs, strict=True):
-        values = (
-            [words.vector(x, problem.feature_names)] if wide
-            else [[Math(number(value))] for value in x]
-        )  # fmt: skip
+        values: list[Line] = [[Math(number(value))] for value in x]
+        if wide:
+            values = [words.vector(x, problem.feature_names)]
         rows.append([[name], [problem.label(sign)], *values])
     return TraceTable([["row"], [Math("y")], *columns], rows)
 
@@ -125,8 +124,8 @@ def _items(problem: TraceProblem, states: Sequence[State]) -> Iterator[Block]:
             epoch = step.epoch
             yield Heading(f"Epoch {epoch}")
         title, lines = words.title(problem, step), words.arithmetic(problem, step)
-        kept = _kept_lines(problem, average, pocket)
-        yield Item(step.number, title, [*lines, *kept], step.mistake)
+        shown = _kept_lines(problem, average, pocket)
+        yield Item(step.number, title, [*lines, *shown], step.mistake)
 
 
 def _kept_lines(
@@ -136,9 +135,9 @@ def _kept_lines(
     if average is not None:
         yield words.line("average of the weights so far: ", words.weights(problem, *average))
     if pocket is not None:
-        kept = words.weights(problem, pocket.weights, pocket.bias)
+        weights = words.weights(problem, pocket.weights, pocket.bias)
         where = "the start" if pocket.step == 0 else f"step {pocket.step}"
-        yield words.line("pocket: ", Math(f"E = {pocket.errors}"), f", from {where}: ", kept)
+        yield words.line("pocket: ", Math(f"E = {pocket.errors}"), f", from {where}: ", weights)
 
 
 def _steps(problem: TraceProblem, states: Sequence[State], show: Sequence[str]) -> TraceTable:
@@ -192,11 +191,11 @@ def _ending(trace: Trace) -> list[Line]:
     if trace.stop_reason == "separated":
         return [[f"Epoch {trace.n_epochs} passed without a mistake, after {updates} in all."], last]
     if trace.contradiction:
-        return [
-            [f"After epoch {trace.n_epochs} the weights are back where an earlier epoch ended, "
-             "so no line separates these rows: the updates in between add up to zero."],
-            contradiction(trace.problem, trace.contradiction),
-        ]  # fmt: skip
+        cycle = (
+            f"After epoch {trace.n_epochs} the weights are back where an earlier epoch ended, "
+            "so no line separates these rows: the updates in between add up to zero."
+        )
+        return [[cycle], contradiction(trace.problem, trace.contradiction)]
     epochs = counted(trace.n_epochs, "epoch")
     return [[f"Stopped after the {epochs} allowed, with {updates}."], last]
 
@@ -213,11 +212,8 @@ def _proof(trace: Trace) -> list[Block]:
     plain = trace.problem.threshold == 0 and all(step.eta == 1 for step in trace.steps)
     if not (from_zero and plain):
         header = ["k", "u·w", "u·w at least", "‖w‖²", "‖w‖² at most", "‖w - αu‖²"]
-    rows = [
-        [[Math(number(value))] for value in (
-            p.k, p.progress, p.progress_floor, p.sqnorm, p.sqnorm_ceiling, p.potential)]
-        for p in proof.points
-    ]  # fmt: skip
+    columns = ("k", "progress", "progress_floor", "sqnorm", "sqnorm_ceiling", "potential")
+    rows = [[[Math(number(getattr(p, name)))] for name in columns] for p in proof.points]
     line: list[str] = [Math(f"γ = {number(proof.margin)}, R = {number(proof.radius)}")]
     if proof.bound is not None:
         updates = counted(int(proof.bound), "update")

@@ -102,13 +102,11 @@ class ClassTraces(Printed):
 
     def _classifiers(self) -> TraceTable:
         header: list[Line] = [["classifier"], ["rows"], ["updates"], ["ended"], ["weights"]]
-        rows: list[Sequence[Line]] = [
-            [
-                [name], [str(len(run.problem.X))], [str(run.n_updates)], [run.stop_reason],
-                words.weights(run.problem, run.weights, run.bias),
-            ]
-            for name, run in self.traces.items()
-        ]  # fmt: skip
+        rows: list[Sequence[Line]] = []
+        for name, run in self.traces.items():
+            counts = [str(len(run.problem.X))], [str(run.n_updates)]
+            weights = words.weights(run.problem, run.weights, run.bias)
+            rows.append([[name], *counts, [run.stop_reason], weights])
         return TraceTable(header, rows)
 
     def _decisions(self, decisions: Sequence[Decision]) -> TraceTable:

@@ -84,9 +84,8 @@ class TraceProblem:
             raise ValueError(f"padding must be positive or None, not {padding!r}")
         classes = _classes(labels)
         signs = tuple(1 if label == classes[1] else -1 for label in labels)
-        return cls(
-            rows, signs, tuple(names), tuple(titles), classes, padding, threshold, mistake
-        )  # fmt: skip
+        names, titles = tuple(names), tuple(titles)
+        return cls(rows, signs, names, titles, classes, padding, threshold, mistake)
 
     def padded(self, row: int) -> Vector:
         """The row padded by c and multiplied by its label: ``z = y·(x, c)``."""
@@ -154,10 +153,10 @@ def _is_finite_number(value: Any) -> bool:
 
 def _classes(labels: list[Any]) -> tuple[Any, Any]:
     """The two labels, sorted; if all labels are -1 or all are +1, the other one is implied."""
-    found = sorted(set(labels))
-    if found in ([-1], [1]):
+    classes = sorted(set(labels))
+    if classes in ([-1], [1]):
         return -1, 1
-    if len(found) != 2:
-        more = "; trace_classes (--multiclass) takes several" if len(found) > 2 else ""
-        raise ValueError(f"a trace needs two classes, but y holds {len(found)}{more}")
-    return found[0], found[1]
+    if len(classes) != 2:
+        more = "; trace_classes (--multiclass) takes several" if len(classes) > 2 else ""
+        raise ValueError(f"a trace needs two classes, but y holds {len(classes)}{more}")
+    return classes[0], classes[1]

@@ -151,9 +151,9 @@ def widest_separator(problem: TraceProblem) -> Vector | None:
     c = problem.padding
     # (x, c) is c times (x/c, 1): the same separators, margins c times as large.
     X = problem.X if c in (None, 1) else [[value / c for value in row] for row in problem.X]
-    found = max_margin(X, problem.signs, fit_intercept=c is not None)
-    if not found.lower > 0:
+    margin = max_margin(X, problem.signs, fit_intercept=c is not None)
+    if not margin.lower > 0:
         return None
-    whole = found.weights if c is None else (*found.weights, found.bias)
+    whole = margin.weights if c is None else (*margin.weights, margin.bias)
     largest = max(abs(value) for value in whole)
     return tuple(value / largest for value in whole)

@@ -241,15 +241,12 @@ def trace(
     if member is not None and (threshold != 0 or mistake != "margin" or eta != 1):
         raise ValueError(f"rule={rule!r} has a threshold of 1 and no learning rate of yours")
     threshold = threshold if member is None else 1
-    problem = TraceProblem.of(
-        X, y, feature_names=feature_names, row_names=row_names, threshold=threshold,
-        padding=intercept_scaling if fit_intercept else None, mistake=mistake,
-    )  # fmt: skip
+    padding = intercept_scaling if fit_intercept else None
+    names = {"feature_names": feature_names, "row_names": row_names}
+    problem = TraceProblem.of(X, y, **names, threshold=threshold, padding=padding, mistake=mistake)
     start = tuple(weights) if weights is not None else None
     if start is not None and len(start) != len(problem.X[0]):
         raise ValueError(f"{len(start)} weights do not fit {len(problem.X[0])} features")
-    run = TraceRun(
-        problem, update=update, eta=eta, order=order, weights=start, bias=bias,
-        max_epochs=max_epochs, seed=seed, rule=member,
-    )  # fmt: skip
+    steps = {"update": update, "eta": eta, "order": order, "seed": seed, "rule": member}
+    run = TraceRun(problem, weights=start, bias=bias, max_epochs=max_epochs, **steps)
     return Trace(run)

@@ -183,10 +183,9 @@ class TraceRun:
     ) -> Iterator[reference.Step | reference.BatchStep | reference.FamilyStep]:
         (weights, bias), problem = self.start, self.problem
         if self.rule is not None:
-            return reference.family(
-                problem.X, problem.signs, self.rule, padding=problem.padding, order=order,
-                max_epochs=max_epochs, seed=seed,
-            )  # fmt: skip
+            epochs: dict[str, Any] = {"order": order, "max_epochs": max_epochs, "seed": seed}
+            rows = problem.X, problem.signs
+            return reference.family(*rows, self.rule, padding=problem.padding, **epochs)
         rule = {name: getattr(problem, name) for name in ("threshold", "mistake", "padding")}
         rule |= {"weights": weights, "bias": bias, "eta": eta, "max_epochs": max_epochs}
         if self.update == "batch":
@@ -228,10 +227,9 @@ def _step(record: Any, previous: TraceStep | None, rule: Any) -> TraceStep:
         updated = record.tau != 0 if rule is not None else record.mistake
         mistaken = (record.row,) if updated else ()
     number, updates = (previous.number, previous.updates) if previous else (0, 0)
-    same = {name: getattr(record, name) for name in _SAME if hasattr(record, name)}
-    return TraceStep(
-        number=number + 1, mistaken=mistaken, updates=updates + len(mistaken), rule=rule, **same
-    )  # fmt: skip
+    fields = {name: getattr(record, name) for name in _SAME if hasattr(record, name)}
+    updates += len(mistaken)
+    return TraceStep(number=number + 1, mistaken=mistaken, updates=updates, rule=rule, **fields)
 
 
 _SAME = {f.name for f in fields(TraceStep)} - {"number", "mistaken", "updates", "rule"}

@@ -128,8 +128,8 @@ def products(w: Vector, x: Vector, bias: Any | None) -> str:
     if bias is not None:
         terms.append((bias, ""))
     signed = "".join(
-        f" {'-' if coefficient < 0 else '+'} {number(abs(coefficient))}{rest}"
-        for coefficient, rest in terms
+        f" {'-' if coefficient < 0 else '+'} {number(abs(coefficient))}{factor}"
+        for coefficient, factor in terms
     )
     first = "-" if signed.startswith(" - ") else ""
     return f"{first}{signed[3:]}" or "0"
@@ -242,10 +242,8 @@ def _family_lines(problem: TraceProblem, step: TraceStep) -> list[Line]:
     if not step.mistake:
         return [*lines, line(Math("w = "), vector(step.weights_before, names), " does not change")]
     if isinstance(step.rule, Arow):
-        lines.append(
-            [Math(f"v = Σ σ·x² = {number(step.square)}, β = 1/(v + r) = {number(step.beta)}, "
-                  f"α = ℓ·β = {number(step.tau)}")]
-        )  # fmt: skip
+        variance = f"v = Σ σ·x² = {number(step.square)}, β = 1/(v + r) = {number(step.beta)}"
+        lines.append([Math(f"{variance}, α = ℓ·β = {number(step.tau)}")])
         pull = "α·y·σ·x"
     else:
         lines.append([Math(f"τ = {_tau(step.rule, step)} = {number(step.tau)}")])

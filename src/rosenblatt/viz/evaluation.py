@@ -49,11 +49,11 @@ def _draw_curves(axes: Any, result: Evaluation, positives: list[int]) -> None:
 
     Of many classes, those with the least area get a colour and a name.
     """
-    found = {c: class_curves(result, c) for c in positives if (result.truth == c).any()}
-    areas = {c: area(of_class) for c, of_class in found.items()}
+    curves_of = {c: class_curves(result, c) for c in positives if (result.truth == c).any()}
+    areas = {c: area(of_class) for c, of_class in curves_of.items()}
     named = sorted(areas, key=lambda c: areas[c])[: len(PALETTE)]
     named = sorted(named) if len(areas) <= len(PALETTE) else named[:5]
-    for c, of_class in found.items():
+    for c, of_class in curves_of.items():
         look: dict[str, Any] = {"color": _FAINT, "linewidth": 1.0}
         if c in named:
             place = named.index(c)

@@ -42,7 +42,6 @@ const FORMULAS = {
 const KINDS = ["var(--negative)", "var(--positive)", "var(--good)", "#e69f00", "var(--accent)", "#56b4e9", "#b8a900", "var(--ink)"]
 const SPEEDS = [0.5, 1, 2, 5, 10, 20, 50, 200, 1000]
 const EXPORTS = [["png", "Picture, PNG"], ["svg", "Picture, SVG"], ["gif", "Animation, GIF"],
-  ["md", "Trace, Markdown"], ["html", "Trace, HTML"], ["tex", "Trace, LaTeX"], ["txt", "Trace, text"],
   ["py", "Python code"], ["csv", "Data, CSV"]]
 const MODES = [["+1", "● add +1"], ["-1", "■ add −1"], ["flip", "flip"], ["delete", "delete"]]
 
