@@ -1,4 +1,4 @@
-"""Hash keys of rows.
+"""Hash keys of rows, and duplicate columns, in one pass each.
 
 A key is computed from the bits of a row after scaling by the power of two that brings its largest
 number between 1 and 2. So keys, and with them the order in which training visits the rows, do not
@@ -72,3 +72,14 @@ def csr_keys(rows, chosen, multipliers, out, tops):
 
 # The numbers of the rows are given as unsigned words; those of dense rows as one flat array.
 keys = by_layout("keys", Dense=dense_keys, Csr=csr_keys)
+
+
+@kernel
+def repeats(pointers, columns, last):
+    """Whether a row has a column twice; `last` (columns,) of zeros is scratch."""
+    for row in range(pointers.size - 1):
+        for j in range(pointers[row], pointers[row + 1]):
+            if last[columns[j]] == row + 1:
+                return True
+            last[columns[j]] = row + 1
+    return False

@@ -233,20 +233,25 @@ def _lie_below(numbers: Array, limit: int) -> bool:
 def csr_rows(X: sparse.csr_matrix | sparse.csr_array) -> Csr:
     """The arrays of a CSR matrix, after a check that pointers and columns are in range.
 
-    Where the columns of a row are not in order, or occur twice, a copy is sorted and summed: the
-    order of the sums, and with it their last bits, does not depend on how X was stored.
+    Entries may come in any order, and stay in it: their sums are made in that order, which decides
+    the last bits. Duplicate columns of a row are summed in a copy.
     """
     _check_compressed(X)
     if X.shape[1] > 1 << 32:
         raise ValueError(f"X has {X.shape[1]} columns; at most 2^32 are possible.")
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
     pointers = X.indptr.astype(np.uint64)
     stored = int(pointers[-1])
     columns = np.require(X.indices[:stored], requirements=_LAYOUT)
     narrow = columns.dtype.itemsize == 4
     columns = columns.view(np.uint32) if narrow else columns.astype(np.uint32)
+    if not X.has_sorted_indices:
+        twice = row_keys.repeats(pointers, columns, np.zeros(X.shape[1], np.uint32))
+    else:
+        twice = not X.has_canonical_format
+    if twice:
+        X = X.copy()
+        X.sum_duplicates()
+        return Csr(X.data, X.indices.astype(np.uint32), X.indptr.astype(np.uint64))
     return Csr(np.require(X.data[:stored], requirements=_LAYOUT), columns, pointers)
 
 
