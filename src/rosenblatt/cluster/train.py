@@ -101,7 +101,7 @@ def _train(
     how, features = options.reading(start), None if start is None else start.features
     manifest, reading = open_shards(source, engine, how, options.shards, features)
     refuse_unused_options(manifest.format, {name: how.get(name) for name in _COLUMN_OPTIONS})
-    if reading.features.separator is not None:
+    if reading.features.multilabel:
         raise OptionError(_MULTILABEL)
     if not reading.labelled:
         message = f"there is no column {reading.features.label!r}"

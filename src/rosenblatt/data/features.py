@@ -107,6 +107,11 @@ class Features:
         """Whether the only column is text."""
         return self.is_text and len(self.columns) == 1
 
+    @property
+    def multilabel(self) -> bool:
+        """Whether a row may have several labels, or none."""
+        return self.separator is not None
+
     def rows(self, table: pa.Table) -> Rows:
         """The sparse rows of a table."""
         return self.rows_and_missing(table)[0]

@@ -108,7 +108,7 @@ def open(
     reader = reader_of(paths, format, header, skip_bad_rows, block_bytes, names, words, live)
     if features is not None:
         reader.prefer_plain_text([c.name for c in features.columns], features.is_one_text, format)
-        reader.multilabel = features.separator is not None
+        reader.multilabel = features.multilabel
         return Source(reader, features, fit_features(reader, features), classes, skip_bad_rows)
     separator = _separator(reader, label_separator)
     reader.multilabel, chosen = separator is not None, ngrams or Ngrams()

@@ -153,7 +153,7 @@ class Source:
     def _pieces(self) -> Iterator[Piece]:
         self._reader.bits = self.features.ngrams.bits
         # Labels that are not used may be several per row.
-        self._reader.multilabel = self.features.separator is not None or not self.labelled
+        self._reader.multilabel = self.features.multilabel or not self.labelled
         kept, numbers = self.kept_columns, _number_names(self.features.columns)
         return self._reader.pieces(
             self._wanted(), set() if kept is None else numbers.difference(kept)
@@ -214,7 +214,7 @@ class Source:
 
     def _named_labels(self) -> list[str]:
         """The names of the label columns, if there is one per label."""
-        if not self.labelled or self.features.separator is None:
+        if not self.labelled or not self.features.multilabel:
             return []
         return list(indicator_columns(self.features.label, self.column_names))
 

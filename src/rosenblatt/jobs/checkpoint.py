@@ -152,12 +152,12 @@ class Checkpoint:
         columns = arrays["columns"]
         check_columns(columns, bits)
         classes, n_classes = [str(name) for name in about["classes"]], int(about["n_classes"])
-        several = source.features.separator is not None
-        problems = n_problems(n_classes, "labels" if several else "ovr")
+        multilabel = source.features.multilabel
+        problems = n_problems(n_classes, "labels" if multilabel else "ovr")
         state = _state_of(arrays, problems, len(columns))
         rows.store.close()
         sets = _label_sets(about["label_sets"], len(classes))
-        n_codes = len(sets) if several else len(classes)
+        n_codes = len(sets) if multilabel else len(classes)
         rows.store = Store.restored(self.row_cache, about["store"], len(columns), max(1, n_codes))
         rows.numbering = Numbering(1 << bits, columns)
         if "scales" in arrays:

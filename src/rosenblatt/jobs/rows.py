@@ -88,7 +88,7 @@ class FileRows:
     def _examples(self, rows: Packed, codes: np.ndarray, omega: np.ndarray) -> Examples:
         """Packed rows as examples, with all features and label sets known by now."""
         source, numbering, sets = self.source, self.numbering, None
-        if source.features.separator is not None:
+        if source.features.multilabel:
             sets = source.label_sets.matrix(known_classes(source))
         return Examples(rows, codes, omega, len(numbering), numbering.columns, sets=sets)
 

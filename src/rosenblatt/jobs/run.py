@@ -166,7 +166,7 @@ class FileRun:
             averaged = False
         scores, truth = learner.scores(examples, rows, averaged), examples.codes[rows]
         order = [self.source.classes.index(name) for name in names]
-        if self.source.features.separator is not None:
+        if self.source.features.multilabel:
             truth = self.source.label_sets.matrix(len(names))[truth][:, order]
         else:
             truth = np.argsort(order)[truth]
@@ -204,11 +204,11 @@ class FileRun:
 
     def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Any:
         """A learner of the classes known so far, with the weights of the start model."""
-        s, several = self.options, self.source.features.separator is not None
+        s, multilabel = self.options, self.source.features.multilabel
         threshold: Any = s.threshold
         spec = Spec(
             rule=None if self._member is None else self._member._member_rule(),
-            multiclass="labels" if several else s.multiclass,
+            multiclass="labels" if multilabel else s.multiclass,
             thresholds=(threshold, threshold),
             padding=s.padding,
             averaging=s.average,

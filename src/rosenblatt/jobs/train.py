@@ -187,7 +187,7 @@ def _weighted(source: Any, options: TrainOptions) -> Any:
 
 def _check_multilabel(source: Source, options: TrainOptions) -> None:
     """Refuse options that need exactly one label per row, if rows may have several."""
-    if source.features.separator is None:
+    if not source.features.multilabel:
         return
     for name in ("class_weight", "target", "multiclass", "tune"):
         if getattr(options, name) not in (None, "ovr"):

@@ -31,8 +31,10 @@ ArrayMap = Callable[[np.ndarray], np.ndarray]
 
 def trained_model(run: FileRun) -> Model:
     """The current model of a run."""
-    several = run.source.features.separator is not None
-    classes, reorder = _sorted_classes(run.source.classes[: max(2, run.learner.n_classes)], several)
+    multilabel = run.source.features.multilabel
+    classes, reorder = _sorted_classes(
+        run.source.classes[: max(2, run.learner.n_classes)], multilabel
+    )
     weights, bias = _model_weights(run)
     state = _state(run)
     places, select = _used_features(weights, state)
@@ -122,13 +124,13 @@ def _largest(values: np.ndarray, count: int) -> np.ndarray:
     return top[np.argsort(-values[top], kind="stable")][:count]
 
 
-def _sorted_classes(classes: list[str], several: bool) -> tuple[tuple[str, ...], ArrayMap]:
+def _sorted_classes(classes: list[str], multilabel: bool) -> tuple[tuple[str, ...], ArrayMap]:
     """The sorted classes, and a function that reorders the last axis of an array like them."""
     names = sorted_labels(classes)
     order = [classes.index(name) for name in names]
     if order == list(range(len(order))):
         return tuple(names), lambda array: array
-    if len(classes) == 2 and not several:
+    if len(classes) == 2 and not multilabel:
         return tuple(names), np.negative
     return tuple(names), lambda array: array[..., order]
 

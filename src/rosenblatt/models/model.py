@@ -121,7 +121,7 @@ class Model:
     @property
     def multilabel(self) -> bool:
         """Whether a row may have several labels, or none."""
-        return self.features.separator is not None
+        return self.features.multilabel
 
     def probabilities(self, scores: Array) -> Array:
         """The probability of each class (rows, classes) from scores.

@@ -137,7 +137,7 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
     if not all(isinstance(name, str) for name in classes):
         raise ValueError("classes are strings")
     features = Features.from_json(about["features"])
-    alone = len(classes) == 2 and features.separator is None
+    alone = len(classes) == 2 and not features.multilabel
     n, problems = about["n_features"], 1 if alone else len(classes)
     if type(n) is not int or n < 0:
         raise ValueError(f"{n!r} is not a number of features")
@@ -174,7 +174,7 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
         state=CompressedState(arrays, n, problems),
         package=str(about["package"]),
         precision=precision,
-        calibration=_calibration(about, len(classes), features.separator is not None),
+        calibration=_calibration(about, len(classes), features.multilabel),
         threshold=_threshold(about),
     )
 
