@@ -38,7 +38,7 @@ from common import best_of, data_folder, machine
 from rosenblatt import data
 from rosenblatt.data.arrow_tables import Chunk, check_chunk
 from rosenblatt.data.bytes import BLOCK_BYTES
-from rosenblatt.data.parallel import in_order
+from rosenblatt.data.source import in_order
 from rosenblatt.kernels.sparse_lines import parse_svmlight
 
 COPIES = 10

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rosenblatt import data
 from rosenblatt.data.bytes import Block
-from rosenblatt.data.json_tables import _parse_by_arrow, _parse_slowly, parse_json
+from rosenblatt.data.text_tables import _json_by_arrow, _json_by_rows, parse_json
 from rosenblatt.errors import DataError
 
 SCHEMA = pa.schema({"s": pa.string(), "i": pa.int64(), "f": pa.float64(), "b": pa.bool_()})
@@ -36,9 +36,9 @@ ROWS = st.lists(
 def test_the_second_look_reads_the_same_columns_as_arrow(rows, ascii_only):
     lines = "".join(json.dumps(row, ensure_ascii=ascii_only) + "\n" for row in rows)
     block = Block.of(lines.encode("utf-8", errors="replace"), "a.jsonl")
-    table = _parse_by_arrow(block, SCHEMA)
+    table = _json_by_arrow(block, SCHEMA)
     assert table is not None
-    slow = _parse_slowly(block, SCHEMA, skip=False).table
+    slow = _json_by_rows(block, SCHEMA, skip=False).table
     assert table.combine_chunks().equals(slow.combine_chunks())
 
 
@@ -46,7 +46,7 @@ def test_the_second_look_reads_the_same_columns_as_arrow(rows, ascii_only):
     "line", ['{"i": 1.5}', '{"i": "1"}', '{"i": 99999999999999999999}', '{"b": 1}', '{"s": 1}']
 )
 def test_a_value_of_another_type_needs_a_second_look(line):
-    assert _parse_by_arrow(Block.of((line + "\n").encode(), "a.jsonl"), SCHEMA) is None
+    assert _json_by_arrow(Block.of((line + "\n").encode(), "a.jsonl"), SCHEMA) is None
 
 
 def test_two_objects_on_a_line_and_one_on_two_are_faults():

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rosenblatt import data
+from rosenblatt.data.columns import describe
 from rosenblatt.data.labels import (
     indicator_columns,
     label_cells,
@@ -17,7 +18,6 @@ from rosenblatt.data.labels import (
     split_labels,
     wrong_rows,
 )
-from rosenblatt.data.report import describe
 from rosenblatt.errors import DataError, OptionError
 
 FRAME = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rosenblatt import data
-from rosenblatt.data.report import describe
+from rosenblatt.data.columns import describe
 
 N = 60
 LABELS = ["a", "b", "a"] * (N // 3)

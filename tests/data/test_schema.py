@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rosenblatt import data
-from rosenblatt.data.schema import refuse_unused_options
+from rosenblatt.data.formats import refuse_unused_options
 from rosenblatt.errors import DataError, OptionError
 
 

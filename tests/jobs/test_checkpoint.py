@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from rosenblatt import data, load, train, training
-from rosenblatt.data.files import fingerprint
+from rosenblatt.data.bytes import fingerprint
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.options import TrainOptions

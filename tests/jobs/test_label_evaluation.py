@@ -195,7 +195,7 @@ def test_one_label_is_too_few_and_late_ones_are_named(folder, tmp_path):
     late.write_text("__label__a one two\n" * 5000 + "__label__a __label__b x\n")
     with pytest.raises(DataError, match=r"line 5001: .*--label-separator"):
         train(late, epochs=1)
-    with pytest.raises(OptionError, match="separated by blanks"):
+    with pytest.raises(OptionError, match="are separated by ' '"):
         train(folder / "train.ft", label_separator=",")
 
 

@@ -40,7 +40,7 @@ def certify(
     """
     from rosenblatt.atomic_files import check_output
     from rosenblatt.data import read_arrays
-    from rosenblatt.data.files import expand_paths
+    from rosenblatt.data.bytes import expand_paths
     from rosenblatt.theory import CertificateSource
     from rosenblatt.theory import certify as decide
 

@@ -118,7 +118,7 @@ def predict(
 
 def _jobs(files: list[str], out: str, to: str | None) -> list[tuple[list[str], str]]:
     """Pairs of input files and output: all files to one output, or one output per file."""
-    from rosenblatt.data.files import expand_paths
+    from rosenblatt.data.bytes import expand_paths
     from rosenblatt.jobs.predict import STDOUT, output_beside
 
     paths = expand_paths(files)
@@ -141,7 +141,7 @@ def _predict_all(
 ) -> Any:
     """Predict the files of each job, in parallel; yields a line to print per job, in order."""
     from rosenblatt import data
-    from rosenblatt.data.parallel import in_order
+    from rosenblatt.data.source import in_order
     from rosenblatt.jobs.predict import STDOUT, write_nothing, write_predictions
 
     def run(job: tuple[list[str], str]) -> str:

@@ -19,13 +19,13 @@ import typer
 
 from rosenblatt.cli.lines import WIDTH, epoch_line, extent, percent, readable_size
 from rosenblatt.cli.results import column_lines
-from rosenblatt.data.report import describe
+from rosenblatt.data.columns import describe
 from rosenblatt.errors import counted
 from rosenblatt.kernels import jit
 
 if TYPE_CHECKING:
     from rosenblatt.data import Source
-    from rosenblatt.data.report import ColumnReport
+    from rosenblatt.data.columns import ColumnReport
     from rosenblatt.jobs.run import FileRun
     from rosenblatt.jobs.tune import Trial
     from rosenblatt.models.model import Model

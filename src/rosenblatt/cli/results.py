@@ -14,7 +14,7 @@ from rosenblatt.errors import counted, listed
 
 if TYPE_CHECKING:
     from rosenblatt.data import Source
-    from rosenblatt.data.report import ColumnReport
+    from rosenblatt.data.columns import ColumnReport
     from rosenblatt.jobs.evaluate import Evaluation, LabelEvaluation
     from rosenblatt.kernels.text import Ngrams
     from rosenblatt.models.model import Model
@@ -44,7 +44,7 @@ def column_lines(source: Source, reports: list[ColumnReport]) -> list[str]:
 def _column(report: ColumnReport, width: int) -> list[str]:
     """The line of a column, and the lines of its remark.
 
-    >>> from rosenblatt.data.report import ColumnReport
+    >>> from rosenblatt.data.columns import ColumnReport
     >>> _column(ColumnReport("age", "number", 99, 60, 3, "39", "17 to 90", "odd"), width=4)
     ['number     age   17 to 90, 3 missing, as 39', '           note: odd']
     """

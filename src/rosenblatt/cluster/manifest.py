@@ -24,14 +24,12 @@ from rosenblatt.cluster.stores import (
     read_bytes,
     store_errors,
 )
-from rosenblatt.data.arrow_tables import read_columnar
 from rosenblatt.data.bytes import ByteSource, quoted_values
-from rosenblatt.data.csv_tables import Dialect
-from rosenblatt.data.files import check_format, detect_format
+from rosenblatt.data.formats import FORMATS, check_format, detect_format
 from rosenblatt.data.readers import dialect_of
+from rosenblatt.data.text_tables import Dialect
 from rosenblatt.errors import DataError, listed
 
-_LINE_FORMATS = ("csv", "tsv", "jsonl", "svmlight", "fasttext", "vw")
 _SHARDS = 16  # unless they would be larger than _MOST_BYTES
 _LEAST_BYTES, _MOST_BYTES = 1 << 20, 64 << 20  # of a shard, unless their number is given
 _WINDOW = 1 << 16  # bytes read at a time to find the end of a row
@@ -134,7 +132,7 @@ def make_manifest(
     check_format(format)
     names, call = expand_all(paths), spread or _call_here
     first = format or detect_format(names[0], ByteSource(names[0], open_file(names[0])).head)
-    if first not in (*_LINE_FORMATS, "parquet", "arrow"):
+    if not FORMATS[first].can_be_cut:
         raise DataError(f"{first} files cannot be cut into shards", path=names[0])
     arguments = [(path, first, header, tuple(mentioned)) for path in names]
     files = tuple(call(inspect_file, arguments))
@@ -156,29 +154,16 @@ def digest_of(*parts: Any) -> str:
 
 def inspect_file(path: str, format: str, header: bool | None, mentioned: tuple[str, ...]) -> File:
     """Read what is needed to cut a file and to read parts of it."""
-    about = identity(path)
+    about, kind = identity(path), FORMATS[format]
     with open_file(path) as file:
         size = int(file.size())
-        if format == "parquet":
-            groups, names = _parquet_groups(path, file)
+        if kind.parts is not None:
+            with store_errors(path):
+                groups, names = kind.parts(file)
             return File(path, about, size, groups=groups, names=names)
-    if format == "arrow":
-        first = next(read_columnar(path, format, None, 1, open_file), None)
-        names = tuple(first.table.column_names) if first is not None else ("",)
-        return File(path, about, size, names=names)
     source = ByteSource(path, open_file(path))
-    dialect = dialect_of(source, format, header, mentioned)
+    dialect = dialect_of(source, kind, header, mentioned)
     return File(path, about, size, source.compression is not None, dialect)
-
-
-def _parquet_groups(path: str, file: Any) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """The bytes of each row group of a Parquet file, and the names of its columns."""
-    from pyarrow import parquet
-
-    with store_errors(path):
-        metadata = parquet.read_metadata(file)
-        sizes = [metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)]
-        return tuple(sizes) or (0,), tuple(metadata.schema.names)
 
 
 def _check_columns(file: File, first: File) -> None:

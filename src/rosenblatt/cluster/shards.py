@@ -14,7 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -26,14 +26,13 @@ from rosenblatt.atomic_files import temporary_folder
 from rosenblatt.cluster.manifest import Manifest, Range, Shard, digest_of
 from rosenblatt.cluster.stores import identity, open_file
 from rosenblatt.data import Features, Source
-from rosenblatt.data.arrow_tables import Chunk, null_types_as_strings, read_columnar
-from rosenblatt.data.bytes import BLOCK_BYTES, Block, ByteSource
+from rosenblatt.data.arrow_tables import Chunk, null_types_as_strings
+from rosenblatt.data.bytes import BLOCK_BYTES, Block, ByteSource, last_change
 from rosenblatt.data.cells import Words
-from rosenblatt.data.csv_tables import Dialect
-from rosenblatt.data.files import last_change
-from rosenblatt.data.readers import BATCH_ROWS, Reader
-from rosenblatt.data.schema import check_scales, detect_features, fit_features, missing_words
+from rosenblatt.data.open import detect_features, missing_words, source_for
+from rosenblatt.data.readers import BATCH_ROWS, Reader, read_columnar
 from rosenblatt.data.store import Store
+from rosenblatt.data.text_tables import Dialect
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.jobs.rows import check_values
 from rosenblatt.kernels.packing import Numbering
@@ -86,16 +85,12 @@ def detect_reading(manifest: Manifest, features: Features | None = None, **readi
     skip, labelled = bool(given("skip_bad_rows")), True
     reader = PartReader((first,), manifest.format, skip, words)
     if features is None:
-        columns, chosen = (given("label"), given("text"), given("columns")), given("ngrams")
-        reader.multilabel = True  # whether lines have several labels is detected below
+        columns, hashing = (given("label"), given("text"), given("columns")), given("ngrams")
         features = detect_features(
-            reader, *columns, chosen or Ngrams(), words, bool(given("expect_text"))
+            reader, *columns, hashing or Ngrams(), words, bool(given("expect_text"))
         )
-        check_scales(features, file.path)
-        if manifest.format == "fasttext" and b" " in b"".join(reader.head()["label"].to_pylist()):
-            features = replace(features, separator=" ")
     else:
-        labelled = fit_features(reader, features)
+        labelled = source_for(reader, features, None, skip).labelled
     schema = b""
     if features.origin == "table":
         found = null_types_as_strings(reader.head().schema).remove_metadata()
@@ -115,6 +110,13 @@ class PartReader(Reader):
         self.header = None if dialect is None else dialect.header
         self._first_part, self._block_bytes = first or shard[0], BLOCK_BYTES
 
+    def has_several_labels(self) -> bool:
+        """Whether one of the first rows has several labels, in a format that shows it."""
+        if self.kind.several is None:
+            return False
+        self.multilabel = True
+        return b" " in b"".join(self.head()["label"].to_pylist())
+
     def fingerprint(self) -> dict[str, Any]:
         """The format and the fingerprints of the files."""
         return {"format": self.format, "files": [part.file.identity for part in self.parts]}
@@ -130,7 +132,7 @@ class PartReader(Reader):
     def _columnar(self, part: Any, columns: list[str] | None) -> Iterator[Chunk]:
         """The rows of row groups of a Parquet file, or of an Arrow file."""
         path, groups = part.file.path, range(part.start, part.end)
-        return read_columnar(path, self.format, columns, BATCH_ROWS, open_file, groups)
+        return read_columnar(path, self.kind, columns, BATCH_ROWS, open_file, groups)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 from pyarrow import fs
 
-from rosenblatt.data.files import STDIN, expand_paths, fingerprint
+from rosenblatt.data.bytes import STDIN, expand_paths, fingerprint
 from rosenblatt.errors import DataError
 
 _WILDCARDS = "*?["

@@ -15,8 +15,8 @@ from rosenblatt.cluster.run import ClusterRun
 from rosenblatt.cluster.shards import Reading, detect_reading
 from rosenblatt.cluster.stores import is_remote
 from rosenblatt.data.arrow_tables import is_table_in_memory
+from rosenblatt.data.formats import refuse_unused_options
 from rosenblatt.data.open import names_in_options
-from rosenblatt.data.schema import refuse_unused_options
 from rosenblatt.data.source import Source
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
 from rosenblatt.jobs.checkpoint import Checkpoint

@@ -5,7 +5,7 @@ of numbers. Both detect formats, headers and labels by the same rules.
 """
 
 from rosenblatt.data.arrays import Arrays, read_arrays
-from rosenblatt.data.column_kinds import Column
+from rosenblatt.data.columns import Column
 from rosenblatt.data.features import Features
 from rosenblatt.data.open import open
 from rosenblatt.data.source import Batch, Source

@@ -17,11 +17,10 @@ import pyarrow.compute as pc
 from rosenblatt.data.arrow_tables import Chunk, check_chunk
 from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import label_strings, to_numbers, trimmed_strings
-from rosenblatt.data.column_kinds import Column
-from rosenblatt.data.open import reader_of
-from rosenblatt.data.parallel import in_order
+from rosenblatt.data.columns import Column
+from rosenblatt.data.open import label_name, reader_of
 from rosenblatt.data.readers import Piece, Reader
-from rosenblatt.data.schema import label_name
+from rosenblatt.data.source import in_order
 from rosenblatt.data.sparse_lines import plain_number, read_sparse
 from rosenblatt.errors import DataError
 

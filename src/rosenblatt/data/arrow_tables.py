@@ -1,10 +1,8 @@
-"""Chunks of Arrow tables whose rows know their lines: reading Parquet and Arrow, and checks."""
+"""Arrow tables: opening Parquet and Arrow files, and chunks whose rows know their lines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +19,7 @@ from rosenblatt.data.cells import (
     to_numbers,
     to_times,
 )
-from rosenblatt.data.column_kinds import Column
+from rosenblatt.data.columns import Column
 from rosenblatt.data.labels import indicator_columns, label_cells, wrong_rows
 from rosenblatt.errors import DataError, shown
 
@@ -60,81 +58,55 @@ def to_arrow_table(frame: Any) -> pa.Table:
         raise DataError(f"the table cannot be read: {error}", path="<table>") from None
 
 
-def read_columnar(
-    path: str,
-    format: str,
-    columns: list[str] | None,
-    rows: int,
-    open: Callable[[str], pa.NativeFile] = pa.OSFile,
-    groups: range | None = None,
-) -> Iterator[Chunk]:
-    """Read a Parquet file, or some row groups of it, an Arrow file or an Arrow stream, in batches.
-
-    Lines are rows, counted from 1. The chunks are not validated.
-    """
-    done = 0
-    if path == "-":
-        raise DataError(f"{format} cannot be read from standard input", path="<stdin>")
-    try:
-        with open(path) as file:
-            if format == "parquet":
-                batches = _parquet(file, columns, rows, groups)
-            else:
-                batches = _arrow(file, columns, rows)
-            for batch in batches:
-                # Decodes the names, which may not be UTF-8.
-                table = pa.Table.from_arrays(batch.columns, names=batch.schema.names)
-                yield Chunk(table, path, partial(add, done + 1))
-                done += batch.num_rows
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise _unreadable(format, error, path, done) from None
-
-
-def validated(chunk: Chunk, format: str) -> Chunk:
-    """Return the chunk, or raise DataError if it is malformed.
-
-    Arrow does not check the offsets in Arrow files, nor whether Parquet strings are UTF-8.
-    """
-    try:
-        chunk.table.validate(full=True)
-    except pa.ArrowException as error:
-        raise _unreadable(format, error, chunk.path, chunk.line_of(0) - 1) from None
-    return chunk
-
-
-def _unreadable(format: str, error: Exception, path: str, done: int) -> DataError:
-    what = "Parquet" if format == "parquet" else "Arrow"
-    message = f"the {what} file cannot be read: {error}"
-    return DataError(message, path=path, line=done + 1 if done else None)
-
-
-def _parquet(
+def parquet_batches(
     file: pa.NativeFile, columns: list[str] | None, rows: int, groups: range | None
 ) -> Iterator[pa.RecordBatch]:
+    """The rows of a Parquet file, or of some of its row groups."""
     from pyarrow import parquet
 
     # Not a memory map: if another program truncates the file, the process would be killed. With a
     # buffer a column of a row group is not read at once; remote stores want few requests.
     buffer = _BUFFER_BYTES if groups is None else 0
     with parquet.ParquetFile(file, buffer_size=buffer, pre_buffer=False) as opened:
-        wanted = None if groups is None else [i for i in groups if i < opened.num_row_groups]
-        yield from opened.iter_batches(rows, wanted, columns)
+        chosen = None if groups is None else [i for i in groups if i < opened.num_row_groups]
+        yield from opened.iter_batches(rows, chosen, columns)
 
 
-def _arrow(file: pa.NativeFile, columns: list[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
-    is_file = file.read(6) == b"ARROW1"
-    file.seek(0)
-    kind = pa.ipc.open_file if is_file else pa.ipc.open_stream
-    opened = kind(file)
+def parquet_parts(file: pa.NativeFile) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The bytes of each row group of a Parquet file, and the names of its columns."""
+    from pyarrow import parquet
+
+    metadata = parquet.read_metadata(file)
+    sizes = [metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)]
+    return tuple(sizes) or (0,), tuple(metadata.schema.names)
+
+
+def arrow_batches(
+    file: pa.NativeFile, columns: list[str] | None, rows: int, groups: range | None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of an Arrow file or stream, which is read as a whole."""
+    opened, is_file = _open_arrow(file, None)
     if columns is not None:
-        places = [opened.schema.get_field_index(name) for name in columns]
-        file.seek(0)
-        opened = kind(file, options=pa.ipc.IpcReadOptions(included_fields=places))
+        opened, is_file = _open_arrow(file, [opened.schema.get_field_index(n) for n in columns])
     numbers = range(opened.num_record_batches) if is_file else ()
     for batch in (opened.get_batch(i) for i in numbers) if is_file else opened:
-        wanted = batch if columns is None else batch.select(columns)
+        selected = batch if columns is None else batch.select(columns)
         for start in range(0, batch.num_rows, rows):
-            yield wanted.slice(start, rows)
+            yield selected.slice(start, rows)
+
+
+def arrow_parts(file: pa.NativeFile) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """No parts of an Arrow file can be read alone; the names of its columns."""
+    return (), tuple(_open_arrow(file, None)[0].schema.names) or ("",)
+
+
+def _open_arrow(file: pa.NativeFile, fields: list[int] | None) -> tuple[Any, bool]:
+    """A reader of an Arrow file or stream, and whether it is a file."""
+    file.seek(0)
+    is_file = file.read(6) == b"ARROW1"
+    file.seek(0)
+    options = pa.ipc.IpcReadOptions(included_fields=fields)
+    return (pa.ipc.open_file if is_file else pa.ipc.open_stream)(file, options=options), is_file
 
 
 def null_types_as_strings(schema: pa.Schema) -> pa.Schema:

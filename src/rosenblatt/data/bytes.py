@@ -1,13 +1,15 @@
-"""The bytes of a file, decompressed, and blocks of whole rows that know their lines."""
+"""Files by name or pattern, their bytes, decompressed, and blocks of rows that know their lines."""
 
 from __future__ import annotations
 
+import glob
+import hashlib
 import lzma
 import os
 import re
 import select
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.files import STDIN, is_stream
 from rosenblatt.errors import DataError
 
+STDIN = "-"
 BLOCK_BYTES = 4 << 20
 
 _MAGIC = {
@@ -34,7 +36,66 @@ _NEWLINE, _QUOTE = ord("\n"), ord('"')
 _ALL_BYTES = np.arange(256)
 # If compressed data end early, the bytes of the last read are lost: reads are small.
 _STEP_BYTES = 1 << 16
+_SAMPLES, _SAMPLE_BYTES = 64, 1 << 16
 _LIVE_WAIT = 0.002  # seconds to wait for more of a live stream before its lines are returned
+
+
+def expand_paths(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    in_store: Callable[[str], list[str]] | None = None,
+) -> list[str]:
+    """The files of one or several names or patterns with ``*``, ``?`` and ``**``.
+
+    `in_store` lists the files of a URI.
+    """
+    names = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    found: list[str] = []
+    for name in [os.fspath(name) for name in names]:
+        if name == STDIN or Path(name).exists():
+            matches = [name]
+        elif "://" in name and in_store is not None:
+            matches = in_store(name)
+        else:
+            matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
+        if not matches:
+            is_uri = "://" in name and in_store is None
+            why = "files of a store are read by workers: add --workers 1"
+            raise DataError(why if is_uri else "there is no such file", path=name)
+        found.extend(matches)
+    if not found:
+        raise DataError("no file was named")
+    return found
+
+
+def is_stream(path: str) -> bool:
+    """Whether a path is standard input, a pipe or a device, which can be read only once."""
+    return path == STDIN or not (Path(path).is_file() or Path(path).is_dir() or "://" in path)
+
+
+def fingerprint(path: str) -> dict[str, Any]:
+    """Name, size and a digest of samples of a file, to recognise it again.
+
+    The samples are 64 pieces of 64 KB, evenly spaced: all of a file up to 4 MB. In a larger file a
+    change can fall between two samples: see :func:`last_change`.
+    """
+    if path == STDIN or not Path(path).is_file():
+        return {"name": path}
+    size = Path(path).stat().st_size
+    digest = hashlib.sha256()
+    with Path(path).open("rb") as file:
+        last = max(0, size - _SAMPLE_BYTES)
+        for start in sorted({last * i // (_SAMPLES - 1) for i in range(_SAMPLES)}):
+            file.seek(start)
+            digest.update(file.read(_SAMPLE_BYTES))
+    return {"name": Path(path).name, "size": size, "sample": digest.hexdigest()}
+
+
+def last_change(path: str) -> int | None:
+    """Modification time of a file in nanoseconds; None if its fingerprint covers all its bytes."""
+    if path == STDIN or not Path(path).is_file():
+        return None
+    found = Path(path).stat()
+    return found.st_mtime_ns if found.st_size > _SAMPLES * _SAMPLE_BYTES else None
 
 
 class ByteSource:

@@ -23,7 +23,7 @@ from rosenblatt.data.cells import (
     to_times,
     trimmed_strings,
 )
-from rosenblatt.data.column_kinds import KINDS, Column
+from rosenblatt.data.columns import KINDS, Column
 from rosenblatt.data.sparse_lines import vw_names
 from rosenblatt.errors import OptionError
 from rosenblatt.kernels.packing import MOST_BITS

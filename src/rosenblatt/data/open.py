@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from rosenblatt.data.arrow_tables import is_table_in_memory, to_arrow_table
-from rosenblatt.data.bytes import BLOCK_BYTES
-from rosenblatt.data.cells import MISSING_WORDS
+from rosenblatt.data.bytes import BLOCK_BYTES, expand_paths
+from rosenblatt.data.cells import MISSING_WORDS, can_be_strings
+from rosenblatt.data.columns import Column, guess_columns, name_suggests, seldom_repeats
 from rosenblatt.data.features import Features
-from rosenblatt.data.files import check_format, expand_paths
-from rosenblatt.data.labels import SEPARATOR, joined_label
-from rosenblatt.data.readers import SPARSE, Reader
-from rosenblatt.data.schema import check_scales, detect_features, fit_features, missing_words
+from rosenblatt.data.formats import check_format
+from rosenblatt.data.labels import SEPARATOR, indicator_columns, joined_label
+from rosenblatt.data.readers import Reader, TableReader, TextFolderReader, is_text_folder
 from rosenblatt.data.source import Source
-from rosenblatt.data.table_readers import (
-    TableReader,
-    TextFolderReader,
-    is_text_folder,
-)
-from rosenblatt.errors import DataError, OptionError
+from rosenblatt.errors import DataError, OptionError, listed, shown
 from rosenblatt.kernels.text import Ngrams
+
+_NO_TEXT = (
+    "n-grams were asked for (--ngrams or --chars; ngrams= or analyzer=), but no column is text; "
+    "name the one that is with --text COLUMN (text=...)"
+)
 
 
 def open(
@@ -108,28 +110,33 @@ def open(
     reader = reader_of(paths, format, header, skip_bad_rows, block_bytes, names, words, live)
     if features is not None:
         reader.prefer_plain_text([c.name for c in features.columns], features.is_one_text, format)
-        reader.multilabel = features.multilabel
-        return Source(reader, features, fit_features(reader, features), classes, skip_bad_rows)
-    separator = _separator(reader, label_separator)
-    reader.multilabel, chosen = separator is not None, ngrams or Ngrams()
-    found = detect_features(reader, label, text, columns, chosen, words, expect_text)
-    check_scales(found, reader.files[0] if reader.files else None)
-    if found.separator is None:
-        found = replace(found, separator=separator)
-    elif separator is not None:
-        raise OptionError("a label separator has no effect on indicator columns of labels")
-    return Source(reader, found, True, classes, skip_bad_rows)
+        return source_for(reader, features, classes, skip_bad_rows)
+    hashing = ngrams or Ngrams()
+    features = detect_features(
+        reader, label, text, columns, hashing, words, expect_text, label_separator
+    )
+    return Source(reader, features, True, classes, skip_bad_rows)
+
+
+def source_for(
+    reader: Reader, features: Features, classes: Iterable[str] | None, skip: bool
+) -> Source:
+    """A source of the rows of a reader with known features, which have to fit."""
+    reader.multilabel = features.multilabel
+    return Source(reader, features, fit_features(reader, features), classes, skip)
 
 
 def _separator(reader: Reader, given: str | None) -> str | None:
     """The separator of labels, or None if a row has one label."""
     if given is None:
         return " " if reader.has_several_labels() else None
-    if reader.format in SPARSE or not given:
+    if reader.kind.has_features or not given:
         what = f"{reader.format} rows have one label" if given else "it is empty"
         raise OptionError(f"the label separator has no effect: {what}")
-    if reader.format == "fasttext" and given != " ":
-        raise OptionError("labels of fastText lines are separated by blanks: label_separator=' '")
+    if reader.kind.separator not in (None, given):
+        mark = reader.kind.separator
+        what = f"labels of {reader.kind.files} are separated by {mark!r}"
+        raise OptionError(f"{what}: label_separator={mark!r}")
     return given
 
 
@@ -177,3 +184,156 @@ def names_in_options(label: Any, text: Any, columns: Any, features: Features | N
     parts = [part.strip() for name in labels for part in name.split(SEPARATOR)]
     named = [*labels, *parts, *texts, *(columns or ()), *known[1:]]
     return [name for name in named if isinstance(name, str)]
+
+
+def detect_features(
+    reader: Reader,
+    label: str | int | Iterable[str] | None,
+    text: str | Iterable[str] | None,
+    columns: Iterable[str] | Mapping[str, str] | None,
+    ngrams: Ngrams,
+    missing: tuple[str, ...] = MISSING_WORDS,
+    expect_text: bool = False,
+    label_separator: str | None = None,
+) -> Features:
+    """Detect labels and the kinds of columns from the first rows."""
+    separator = _separator(reader, label_separator)
+    reader.multilabel = separator is not None
+    if reader.kind.has_features:
+        if expect_text:
+            raise OptionError(_NO_TEXT)
+        return Features(reader.kind.origin, (), None, ngrams)
+    head = reader.head()
+    path, names = reader.files[0], head.column_names
+    name = joined_label_name(joined_label(label), names, path)
+    parts = indicator_columns(name, names)
+    texts = [text] if isinstance(text, str) else list(text or ())
+    kinds = (
+        {str(key): kind for key, kind in columns.items()} if isinstance(columns, Mapping) else {}
+    )
+    only = texts or None
+    if columns is not None:
+        only = None if isinstance(columns, Mapping) else [*columns, *texts]
+    _require_columns([*(only or ()), *texts, *kinds], names, path)
+    for one in parts or (name,):
+        if one in texts or one in kinds:
+            raise OptionError(f"{one!r} is the label: it cannot be a feature as well")
+    features = {*(only or ()), *(key for key, kind in kinds.items() if kind != "ignore")}
+    _require_cells([*(parts or (name,)), *features], head, path)
+    kinds = {**reader.kind.kinds, **kinds}
+    kinds |= dict.fromkeys(texts, "text")
+    if only is not None:
+        chosen = set(only)
+        kinds |= {key: "ignore" for key in names if key not in chosen}
+    kinds |= dict.fromkeys(parts, "ignore")
+    guessed = guess_columns(head, name, kinds, missing)
+    if not guessed:
+        raise DataError("no column is left to learn from", path=path)
+    if expect_text and not any(c.kind == "text" for c in guessed):
+        guessed = _with_text(head, guessed, kinds, missing)
+    _check_scales(guessed, path)
+    if parts and separator is not None:
+        raise OptionError("a label separator has no effect on indicator columns of labels")
+    separator = SEPARATOR if parts else separator
+    return Features("table", guessed, name, ngrams, missing, separator)
+
+
+def _check_scales(columns: tuple[Column, ...], path: str) -> None:
+    """Raise DataError if the mean or scale of a column overflows."""
+    for column in columns:
+        if not (math.isfinite(column.mean) and math.isfinite(column.scale)):
+            raise DataError(
+                "its numbers are too large to be scaled; correct them, or leave the column out "
+                f"(--column {column.name}=ignore)",
+                path=path,
+                column=column.name,
+            )
+
+
+def _with_text(
+    head: pa.Table, found: tuple[Column, ...], kinds: Mapping[str, str], missing: tuple[str, ...]
+) -> tuple[Column, ...]:
+    """The columns with the most likely string columns as text, by name, by values, or if alone."""
+    strings = [c.name for c in found if c.kind == "category" and c.name not in kinds]
+    for likely in (
+        [name for name in strings if name_suggests(name)],
+        [name for name in strings if seldom_repeats(head[name], missing)],
+        strings if len(strings) == 1 else [],
+    ):
+        if likely:
+            return tuple(Column(c.name, "text") if c.name in likely else c for c in found)
+    raise OptionError(_NO_TEXT)
+
+
+def missing_words(given: Iterable[str] | None) -> tuple[str, ...]:
+    """The words for missing values: those given, else the defaults; always the empty string."""
+    if given is None:
+        return MISSING_WORDS
+    words = [given] if isinstance(given, str) else given
+    return tuple(dict.fromkeys(["", *(str(word).strip() for word in words)]))
+
+
+def fit_features(reader: Reader, features: Features) -> bool:
+    """Check that files have the columns of a model; return whether they have the label."""
+    origin = reader.kind.origin
+    if origin != features.origin:
+        message = f"the model was trained on {features.origin} data, this is {reader.format}"
+        raise DataError(message, path=reader.files[0])
+    if origin != "table":
+        return True
+    names = reader.head().column_names
+    _require_columns([c.name for c in features.columns], names, reader.files[0])
+    labels = indicator_columns(features.label, names)
+    labels = labels or tuple(name for name in names if name == features.label)
+    _require_cells([*labels, *(c.name for c in features.columns)], reader.head(), reader.files[0])
+    return bool(labels)
+
+
+def joined_label_name(label: str | int | None, names: list[str], path: str) -> str:
+    """The name of the label column, or the names of indicator columns joined by commas."""
+    if not isinstance(label, str) or label in names or SEPARATOR not in label:
+        return label_name(label, names, path)
+    parts = [label_name(part.strip(), names, path) for part in label.split(SEPARATOR)]
+    for part in parts:
+        if parts.count(part) > 1 or SEPARATOR in part:
+            why = "twice" if parts.count(part) > 1 else "but its name has a comma: rename it"
+            raise OptionError(f"the column {shown(part)} is given as a label, {why}")
+    return SEPARATOR.join(parts)
+
+
+def label_name(label: str | int | None, names: list[str], path: str) -> str:
+    """The name of the label column, given by name or by number from 1, negative from the end."""
+    if label is None:
+        if "label" in names:
+            return "label"
+        message = f"which column is the label? The columns are {listed(names)}"
+        raise DataError(message, path=path)
+    if isinstance(label, str) and label in names:
+        return label
+    try:
+        place = int(label)
+    except ValueError:
+        _require_columns([str(label)], names, path)
+        raise
+    if place == 0:
+        message = "the label cannot be column 0: columns are counted from 1, and from -1 backwards"
+        raise DataError(message, path=path)
+    if abs(place) > len(names):
+        _require_columns([str(label)], names, path)
+    return names[place - 1 if place > 0 else place]
+
+
+def _require_cells(wanted: Iterable[str], head: pa.Table, path: str) -> None:
+    for name in wanted:
+        kind = head[name].type
+        if not can_be_strings(kind):
+            message = f"expected strings, numbers or dates, found {kind}: put what is in it into "
+            raise DataError(message + "columns of their own first", path=path, column=name)
+
+
+def _require_columns(wanted: list[str], names: list[str], path: str) -> None:
+    known = set(names)
+    for name in wanted:
+        if name not in known:
+            message = f"there is no column {shown(name)}; the columns are {listed(names)}"
+            raise DataError(message, path=path)

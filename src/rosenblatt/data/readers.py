@@ -1,39 +1,42 @@
-"""The files of a source as chunks: tables whose rows know their lines, or sparse rows."""
+"""What a source reads, as chunks: files of one format, a table in memory, a folder of texts."""
 
 from __future__ import annotations
 
+import hashlib
 import os
-import re
 import sys
+import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from itertools import chain
+from operator import add
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from rosenblatt.data.arrow_tables import Chunk, null_types_as_strings, read_columnar, validated
-from rosenblatt.data.bytes import LONGEST_ROW, TOO_LONG, Block, ByteSource, read_blocks
-from rosenblatt.data.cells import MISSING_WORDS, Words
-from rosenblatt.data.csv_tables import SAMPLE_BYTES, Dialect, detect_dialect, parse_csv
-from rosenblatt.data.files import (
+from rosenblatt.data.arrow_tables import Chunk
+from rosenblatt.data.bytes import (
+    LONGEST_ROW,
     STDIN,
-    detect_format,
+    TOO_LONG,
+    Block,
+    ByteSource,
     fingerprint,
     is_stream,
     last_change,
-    named_format,
+    read_blocks,
 )
-from rosenblatt.data.json_tables import parse_json
-from rosenblatt.data.sparse_lines import Lines, read_fasttext, read_sparse, read_text
+from rosenblatt.data.cells import MISSING_WORDS, Words
+from rosenblatt.data.formats import FORMATS, Format, Parsing, detect_format, named_format
+from rosenblatt.data.sparse_lines import Lines
+from rosenblatt.data.text_tables import SAMPLE_BYTES, Dialect, detect_dialect
 from rosenblatt.errors import DataError, NoRowsError, counted, listed, shown
 
-SPARSE = ("svmlight", "vw")
-COLUMNAR = ("parquet", "arrow")
 BATCH_ROWS = 8192
 _MANY_COLUMNS = 10_000
-_SEVERAL_LABELS = re.compile(rb"__label__\S[^\n]*[ \t]__label__\S")
+_PIECE_BYTES = 4 << 20  # of text files
 
 # Reads a chunk when called, in any thread.
 Piece = Callable[[], Chunk | Lines]
@@ -86,13 +89,18 @@ class Reader:
             chunk = first(None, True)
             if chunk.table.num_rows == 0:
                 raise self._no_rows(first, chunk.bad)
-            if self.format in COLUMNAR:
+            if self.kind.batches is not None:
                 refuse_duplicate_names(chunk.table.column_names, self.files[0])
             if not chunk.bad or self._skip:
                 first = partial(_select, chunk, None)
             self._head = chunk.table
             self._begun = self._first_part, chain([first], items)
         return self._head
+
+    @property
+    def kind(self) -> Format:
+        """The record of the format."""
+        return FORMATS[self.format]
 
     @property
     def column_names(self) -> list[str]:
@@ -113,10 +121,10 @@ class Reader:
         raise AssertionError("bad rows raise if they are not skipped")
 
     def has_several_labels(self) -> bool:
-        """Whether a line at the beginning of a fastText file has several labels."""
-        if self.format != "fasttext" or self._first_file is None:
+        """Whether a row at the beginning has several labels, in a format that shows it."""
+        if self.kind.several is None or self._first_file is None:
             return False
-        return _SEVERAL_LABELS.search(self._first_file.head(1 << 16)) is not None
+        return bool(self.kind.several(self._first_file.head(1 << 16)))
 
     def prefer_plain_text(self, columns: list[str], is_one_text: bool, format: str | None) -> None:
         """Read plain text, one row per line, for a model of one column of text.
@@ -129,11 +137,11 @@ class Reader:
 
     def _may_be_text(self) -> bool:
         file = self._first_file
-        if self.format not in ("csv", "tsv") or named_format(self.files[0]) or file is None:
+        if not self.kind.delimiters or named_format(self.files[0]) or file is None:
             return False
         if not (sample := _sample(file)).strip():
             return True
-        dialect = detect_dialect(sample, self.format, self.files[0], None, self._mentioned)
+        dialect = detect_dialect(sample, self.kind.delimiters, self.files[0], None, self._mentioned)
         return not set(self._mentioned) & set(dialect.names) or dialect.names == ("1",)
 
     def fingerprint(self) -> dict[str, Any]:
@@ -163,14 +171,14 @@ class Reader:
 
     def _has_read(self, columns: list[str] | None) -> bool:
         """Whether :meth:`head` has read the wanted columns and no others, or lines."""
-        if self.format not in COLUMNAR or columns is None or self._head is None:
+        if self.kind.batches is None or columns is None or self._head is None:
             return True
         return set(columns) == set(self._head.column_names)
 
     def _items(self, part: Any, columns: list[str] | None) -> Iterator[Any]:
         """The chunks of a part as functions of columns, skip and numbers."""
-        if self.format in COLUMNAR:
-            return (partial(_select, c, self.format) for c in self._columnar(part, columns))
+        if self.kind.batches is not None:
+            return (partial(_select, c, self.kind) for c in self._columnar(part, columns))
         dialect, blocks = self._open(part)
         return (partial(self._parse, block, dialect) for block in blocks)
 
@@ -182,31 +190,18 @@ class Reader:
         skip: bool,
         numbers: Collection[str] = (),
     ) -> Chunk | Lines:
-        found: Chunk | Lines
-        if dialect is not None:
-            wanted = list(dialect.names) if columns is None else columns
-            found = parse_csv(block, dialect, wanted, skip, numbers, self.missing)
-        elif self.format in SPARSE:
-            found = read_sparse(block, self.format, self.bits, skip)
-        elif self.format == "fasttext":
-            found = read_fasttext(block, skip, self.multilabel)
-        elif self.format == "text":
-            found = read_text(block, self.text_column)
-        else:
-            found = parse_json(block, self._schema(columns), skip)
-        return found._replace(size=len(block.array))
-
-    def _schema(self, columns: list[str] | None) -> pa.Schema | None:
-        """The columns of JSON lines as in the first rows; None before these are read."""
-        found = self.schema
-        if found is None:
-            if self._head is None:
-                return None
-            found = null_types_as_strings(self._head.schema)
-        return found if columns is None else pa.schema([found.field(name) for name in columns])
+        assert self.kind.parse is not None, "formats of columns have no blocks"
+        schema = self.schema
+        if schema is None and self._head is not None:
+            schema = self._head.schema
+        how = Parsing(
+            columns, skip, numbers, self.missing, dialect, schema, self.bits, self.multilabel,
+            self.text_column,
+        )  # fmt: skip
+        return self.kind.parse(block, how)._replace(size=len(block.array))
 
     def _columnar(self, path: str, columns: list[str] | None) -> Iterator[Chunk]:
-        return read_columnar(path, self.format, columns, BATCH_ROWS)
+        return read_columnar(path, self.kind, columns, BATCH_ROWS)
 
     def blocks(self) -> Iterator[Block]:
         """The lines of all files, for formats of lines."""
@@ -216,7 +211,7 @@ class Reader:
     def _open(self, path: str) -> tuple[Dialect | None, Iterator[Block]]:
         """The dialect of CSV and TSV, else None, and the blocks of a file after its header."""
         source = self._bytes(path)
-        dialect = dialect_of(source, self.format, self.header, self._mentioned)
+        dialect = dialect_of(source, self.kind, self.header, self._mentioned)
         if dialect is None:
             return None, self._blocks(source, None)
         names = list(dialect.names)
@@ -237,7 +232,7 @@ class Reader:
             start -= len(block.array) - len(rows.array)
             # Blank blocks are skipped. In plain text a blank line is a row: there are as many
             # predictions as lines.
-            if self.format == "text" or rows.array[:1000].tobytes().strip() or rows.data.strip():
+            if self.kind.blank_rows or rows.array[:1000].tobytes().strip() or rows.data.strip():
                 yield rows
 
     def _bytes(self, path: str) -> ByteSource:
@@ -253,12 +248,12 @@ class Reader:
 
 def _select(
     chunk: Chunk,
-    format: str | None,
+    format: Format | None,
     columns: list[str] | None,
     skip: bool,
     numbers: Collection[str] = (),
 ) -> Chunk:
-    """A chunk with some of its columns; one from a columnar `format` is validated."""
+    """A chunk with some of its columns; one from a `format` of columns is validated."""
     table = chunk.table if columns is None else chunk.table.select(columns)
     selected = chunk._replace(table=table)
     return validated(selected._replace(size=table.nbytes), format) if format else selected
@@ -275,15 +270,15 @@ def refuse_duplicate_names(names: list[str], path: str, is_detected: bool = Fals
 
 
 def dialect_of(
-    source: ByteSource, format: str, header: bool | None, mentioned: Collection[str]
+    source: ByteSource, format: Format, header: bool | None, mentioned: Collection[str]
 ) -> Dialect | None:
-    """The dialect of a CSV or TSV file, None for other formats.
+    """The dialect of a file whose format has delimiters, None for others.
 
     Prints a note to standard error if it is uncertain whether the first row is a header.
     """
-    if format not in ("csv", "tsv"):
+    if not format.delimiters:
         return None
-    dialect = detect_dialect(_sample(source), format, source.path, header, mentioned)
+    dialect = detect_dialect(_sample(source), format.delimiters, source.path, header, mentioned)
     refuse_duplicate_names(list(dialect.names), source.path, header is None)
     if not dialect.is_certain and not os.environ.get("ROSENBLATT_QUIET"):
         what, option = ("the header", "--no-header") if dialect.header else ("data", "--header")
@@ -308,3 +303,153 @@ def _sample(source: ByteSource) -> bytes:
         if size >= LONGEST_ROW:
             raise DataError(TOO_LONG, path=source.path, line=1 + head.count(b"\n"))
         size *= 2
+
+
+def read_columnar(
+    path: str,
+    format: Format,
+    columns: list[str] | None,
+    rows: int,
+    open: Callable[[str], pa.NativeFile] = pa.OSFile,
+    groups: range | None = None,
+) -> Iterator[Chunk]:
+    """Read a file of a format that holds columns, or `groups` of its parts, in batches.
+
+    Lines are rows, counted from 1. The chunks are not validated.
+    """
+    done = 0
+    if is_stream(path):
+        name = "<stdin>" if path == STDIN else path
+        message = f"{format.name} cannot be read from standard input or a pipe; name a file"
+        raise DataError(message, path=name)
+    assert format.batches is not None, "formats of lines are read by blocks"
+    try:
+        with open(path) as file:
+            for batch in format.batches(file, columns, rows, groups):
+                # Decodes the names, which may not be UTF-8.
+                table = pa.Table.from_arrays(batch.columns, names=batch.schema.names)
+                yield Chunk(table, path, partial(add, done + 1))
+                done += batch.num_rows
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise _unreadable(format, error, path, done) from None
+
+
+def validated(chunk: Chunk, format: Format) -> Chunk:
+    """Return the chunk, or raise DataError if it is malformed.
+
+    Arrow does not check the offsets in Arrow files, nor whether Parquet strings are UTF-8.
+    """
+    try:
+        chunk.table.validate(full=True)
+    except pa.ArrowException as error:
+        raise _unreadable(format, error, chunk.path, chunk.line_of(0) - 1) from None
+    return chunk
+
+
+def _unreadable(format: Format, error: Exception, path: str, done: int) -> DataError:
+    message = f"the {format.name.capitalize()} file cannot be read: {error}"
+    return DataError(message, path=path, line=done + 1 if done else None)
+
+
+class TableReader(Reader):
+    """A table in memory."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.files, self.format, self.header = ["<table>"], "table", True
+        self._table = table
+        refuse_duplicate_names(table.column_names, self.files[0])
+
+    def fingerprint(self) -> dict[str, Any]:
+        """A digest of the first and last rows of the table."""
+        table, digest = self._table, hashlib.sha256()
+        for start in (0, max(0, table.num_rows - BATCH_ROWS)):
+            digest.update(repr(table.slice(start, BATCH_ROWS).to_pydict()).encode())
+        return {"format": "table", "rows": table.num_rows, "sample": digest.hexdigest()}
+
+    def head(self) -> pa.Table:
+        """The first rows."""
+        if self._table.num_rows == 0:
+            raise DataError("the table has no rows", path=self.files[0])
+        return self._table.slice(0, BATCH_ROWS)
+
+    def pieces(self, columns: list[str] | None, numbers: Collection[str] = ()) -> Iterator[Piece]:
+        """Slices of the table."""
+        table = self._table if columns is None else self._table.select(columns)
+        # Not `nbytes`, which older versions of Arrow lack for some types, such as those of polars.
+        size = table.get_total_buffer_size()
+        for start in range(0, table.num_rows, BATCH_ROWS):
+            part = table.slice(start, BATCH_ROWS)
+            share = size * part.num_rows // table.num_rows
+            yield partial(Chunk, part, self.files[0], partial(add, start + 1), 0, share)
+
+
+def is_text_folder(path: str) -> bool:
+    """Whether a folder has folders in it."""
+    folder = Path(path)
+    return folder.is_dir() and any(
+        entry.is_dir() and not entry.name.startswith(".") for entry in folder.iterdir()
+    )
+
+
+class TextFolderReader(Reader):
+    """A folder with a folder per class, in which every text file is a row.
+
+    As rows are learned in order, they are sorted by a hash of their names, which mixes the classes.
+    """
+
+    def __init__(self, folder: str, skip: bool) -> None:
+        self.files, self.format, self.header = [folder], "folder", True
+        self._skip = skip
+        root = Path(folder)
+        classes = sorted(e for e in root.iterdir() if e.is_dir() and not e.name.startswith("."))
+        found = [
+            (file.relative_to(root).as_posix(), where.name)
+            for where in classes
+            for file in sorted(where.rglob("*"))
+            if file.is_file() and not file.name.startswith(".")
+        ]
+        self._rows = sorted(found, key=lambda row: (zlib.crc32(row[0].encode()), row[0]))
+        if not self._rows:
+            raise DataError("there are no text files in its folders", path=folder)
+
+    def head(self) -> pa.Table:
+        """The rows of the first files."""
+        chunk = next(self.pieces(None))()
+        assert isinstance(chunk, Chunk)
+        if chunk.table.num_rows == 0:
+            raise DataError("no file can be read as UTF-8", path=self.files[0])
+        return chunk.table
+
+    def fingerprint(self) -> dict[str, Any]:
+        """A digest of the names and sizes of the text files."""
+        digest, root = hashlib.sha256(), Path(self.files[0])
+        for name, _ in self._rows:
+            digest.update(f"{name} {(root / name).stat().st_size}\n".encode())
+        return {"format": "folder", "rows": len(self._rows), "sample": digest.hexdigest()}
+
+    def pieces(self, columns: list[str] | None, numbers: Collection[str] = ()) -> Iterator[Piece]:
+        """Some megabytes of files per piece."""
+        root, start, size = Path(self.files[0]), 0, 0
+        for end, (name, _) in enumerate(self._rows, start=1):
+            size += (root / name).stat().st_size
+            if size >= _PIECE_BYTES or end == len(self._rows):
+                yield partial(self._read, start, end, columns, size)
+                start, size = end, 0
+
+    def _read(self, start: int, end: int, columns: list[str] | None, size: int) -> Chunk:
+        labels, texts, bad = [], [], 0
+        for name, label in self._rows[start:end]:
+            path = Path(self.files[0]) / name
+            try:
+                texts.append(path.read_bytes().decode("utf-8-sig"))
+                labels.append(label)
+            except UnicodeDecodeError as error:
+                if not self._skip:
+                    found = shown(error.object[error.start : error.start + 20])
+                    raise DataError(f"expected UTF-8, found {found}", path=path) from None
+                bad += 1
+            except OSError as error:
+                raise DataError(f"cannot be read: {error.strerror}", path=path) from None
+        table = pa.table({"label": labels, "text": pa.array(texts, pa.large_string())})
+        chosen = table if columns is None else table.select(columns)
+        return Chunk(chosen, self.files[0], partial(add, start + 1), bad, size)

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from operator import add
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import Chunk, check_chunk, weights_of
+from rosenblatt.data.bytes import is_stream
 from rosenblatt.data.cells import label_strings
-from rosenblatt.data.column_kinds import Column, guess_columns
+from rosenblatt.data.columns import Column, guess_columns
 from rosenblatt.data.features import Features
-from rosenblatt.data.files import is_stream
 from rosenblatt.data.labels import LabelSets, indicator_columns, sorted_labels, split_labels
-from rosenblatt.data.parallel import in_order
 from rosenblatt.data.readers import Piece, Reader
 from rosenblatt.data.sparse_lines import Lines
 from rosenblatt.errors import DataError, listed, shown
 from rosenblatt.kernels.text import Rows
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
+_END: Any = object()
 
 MOST_CLASSES = 1000
 TOO_MANY = (
@@ -61,9 +64,6 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.rows.indptr) - 1
-
-
-_WITHOUT_COLUMN_NAMES = ("text", "fasttext", "svmlight", "vw")
 
 
 class _Hashed(NamedTuple):
@@ -118,8 +118,7 @@ class Source:
         self.rows = self.bad = 0
         self.missing: Counter[str] = Counter()
         self._closed = classes is not None
-        names_columns = reader.format not in _WITHOUT_COLUMN_NAMES
-        self.has_header = names_columns and reader.header is not False
+        self.has_header = reader.kind.names_columns and reader.header is not False
 
     def fix_classes(self, classes: Iterable[str], label_sets: LabelSets | None = None) -> None:
         """Fix the classes and their codes; other labels are errors from now on."""
@@ -285,3 +284,33 @@ class Source:
 
 def _number_names(columns: Iterable[Column]) -> set[str]:
     return {c.name for c in columns if c.kind == "number"}
+
+
+def in_order(
+    items: Iterator[Item], work: Callable[[Item], Result], most: int = 8, spare: int = 2
+) -> Generator[Result, None, None]:
+    """The results of `work` on each item, in order, by a thread per core, at most `most`.
+
+    Another thread iterates over the items. At most `spare` items more than there are threads are
+    started ahead. Errors of `items` and `work` are raised in order.
+    """
+    workers = min(most, os.cpu_count() or 1)
+
+    def apply(item: Future[Any]) -> Result:
+        taken = item.result()
+        return _END if taken is _END else work(taken)
+
+    with ThreadPoolExecutor(1) as taker, ThreadPoolExecutor(workers) as pool:
+
+        def start() -> Future[Result]:
+            return pool.submit(apply, taker.submit(next, items, _END))
+
+        started = deque(start() for _ in range(workers + spare))
+        try:
+            # The list is popped, so that no reference to the result is left here.
+            while (result := [started.popleft().result()])[0] is not _END:
+                started.append(start())
+                yield result.pop()
+        finally:
+            taker.shutdown(cancel_futures=True)
+            pool.shutdown(cancel_futures=True)

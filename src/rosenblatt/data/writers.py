@@ -118,7 +118,7 @@ def header_of(names: list[str], format: str) -> bytes:
         return b""
     line = io.StringIO()
     # Readers, ours among them, tell by quoted names that later cells of TSV may be quoted.
-    quoting = csv.QUOTE_ALL if format == "tsv" else csv.QUOTE_MINIMAL
+    quoting: Any = csv.QUOTE_ALL if format == "tsv" else csv.QUOTE_MINIMAL
     mark = _DELIMITERS[format]
     csv.writer(line, delimiter=mark, lineterminator="\n", quoting=quoting).writerow(names)
     return line.getvalue().encode()

@@ -81,7 +81,7 @@ def column_kinds(entries: Iterable[str]) -> dict[str, str]:
     >>> column_kinds(["age=number", "a=b=text"])
     {'age': 'number', 'a=b': 'text'}
     """
-    from rosenblatt.data.column_kinds import KINDS
+    from rosenblatt.data.columns import KINDS
 
     kinds = {}
     for entry in entries:
@@ -405,7 +405,7 @@ class TrainOptions:
     def open(self, files: Any, start: Model | None = None, first: Source | None = None) -> Source:
         """Open files; with the features of `start`, or of `first` for validation files."""
         from rosenblatt import data
-        from rosenblatt.data.schema import refuse_unused_options
+        from rosenblatt.data.formats import refuse_unused_options
 
         reading = self.of_kind(FEATURE, PARSING)
         if isinstance(files, data.Source):

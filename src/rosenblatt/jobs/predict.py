@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 
 from rosenblatt.atomic_files import atomic_write
 from rosenblatt.data import Batch, Source
+from rosenblatt.data.bytes import STDIN
 from rosenblatt.data.cells import make_strings, plain_strings, to_numbers
-from rosenblatt.data.files import STDIN
+from rosenblatt.data.formats import FORMATS
 from rosenblatt.data.writers import (
     LINE_FORMATS,
     compressed,
@@ -33,15 +34,6 @@ from rosenblatt.models.model import Model
 
 LABEL, SCORE, PROBABILITY = "predicted", "score", "probability"
 STDOUT = STDIN
-
-# The format of standard output, by that of the input; text for all others.
-_STDOUT_FORMATS = {
-    "csv": "csv",
-    "tsv": "tsv",
-    "parquet": "jsonl",
-    "arrow": "jsonl",
-    "jsonl": "jsonl",
-}
 
 
 @dataclass(frozen=True)
@@ -100,7 +92,7 @@ def write_predictions(
     """
     options.check(model)
     if out == STDOUT:
-        format, packing = to or _STDOUT_FORMATS.get(source.format, "text"), None
+        format, packing = to or FORMATS[source.format].printed, None
         output_format("-", format)
     else:
         format, packing = output_format(out, to)
@@ -174,7 +166,7 @@ class _Predict:
                 message = f"there is no column {shown(name)}; the columns are {known}"
                 raise DataError(message, path=source.files[0])
         self._copied = source.kept_columns = copied
-        is_cells = source.format in ("csv", "tsv")
+        is_cells = bool(FORMATS[source.format].delimiters)
         self.numbers = source.number_columns() & set(copied) if is_cells else set()
         # In the text of fastText lines, labels were replaced by blanks.
         trim = pc.utf8_trim if source.format == "fasttext" else pc.utf8_rtrim

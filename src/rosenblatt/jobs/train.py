@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, Protocol, overload
 from rosenblatt import data
 from rosenblatt.atomic_files import remove_leftovers
 from rosenblatt.data import Source
-from rosenblatt.data.files import is_stream
+from rosenblatt.data.bytes import is_stream
 from rosenblatt.errors import OptionError
 from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.options import PARSING, TrainOptions, documented

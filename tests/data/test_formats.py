@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rosenblatt.data.files import detect_format, fingerprint
+from rosenblatt.data.bytes import fingerprint
+from rosenblatt.data.formats import detect_format
 
 
 @pytest.mark.parametrize("size", [1, 1 << 16, 3_000_000, 4 << 20])

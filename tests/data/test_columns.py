@@ -11,7 +11,7 @@ import pytest
 from rosenblatt import data
 from rosenblatt.data.arrow_tables import Chunk, check_chunk
 from rosenblatt.data.cells import to_numbers
-from rosenblatt.data.column_kinds import Column, guess_columns
+from rosenblatt.data.columns import Column, guess_columns
 from rosenblatt.errors import DataError
 
 

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from rosenblatt import data
 from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import to_numbers
-from rosenblatt.data.csv_tables import (
+from rosenblatt.data.formats import FORMATS
+from rosenblatt.data.text_tables import (
     Dialect,
+    _csv_by_arrow,
+    _csv_by_rows,
     _line_of,
-    _parse_by_arrow,
-    _parse_slowly,
     _rows,
     detect_dialect,
     parse_csv,
@@ -61,7 +62,7 @@ def test_numbers_read_at_once_are_those_read_as_strings(cells):
     block = Block.of(as_csv([(cell, "t") for cell in cells]), "a.csv")
     dialect = Dialect(",", True, ("x", "t"), False)
     fast = parse_csv(block, dialect, ["x", "t"], False, numbers=["x"]).table
-    slow = _parse_slowly(block, dialect, ["x", "t"], False).table
+    slow = _csv_by_rows(block, dialect, ["x", "t"], False).table
     (numbers, bad), (expected, expected_bad) = to_numbers(fast["x"]), to_numbers(slow["x"])
     assert np.array_equal(numbers, expected, equal_nan=True)
     assert bad.tolist() == expected_bad.tolist()
@@ -91,7 +92,7 @@ def test_arrow_reads_the_rows_that_the_csv_module_reads():
         dialect = Dialect(",", quote, tuple("abc"[:width]), False)
         block = Block.of((text + "\n").encode(), "a.csv")
         rows = [row for _, row in _rows(block, dialect)]
-        table = _parse_by_arrow(block, dialect, dict.fromkeys(dialect.names, pa.string()))
+        table = _csv_by_arrow(block, dialect, dict.fromkeys(dialect.names, pa.string()))
         if table is None:
             assert not rows or any(len(row) != width for row in rows) or '"' in text
         else:
@@ -105,7 +106,7 @@ def test_arrow_reads_the_rows_that_the_csv_module_reads():
 def test_a_row_longer_than_what_arrow_reads_at_a_time_is_no_fault():
     block = Block.of(b"a," + b"w" * (1 << 20) + b"\nb,v\n", "a.csv")
     dialect = Dialect(",", True, ("x", "t"), False)
-    table = _parse_by_arrow(block, dialect, {"x": pa.string(), "t": pa.string()})
+    table = _csv_by_arrow(block, dialect, {"x": pa.string(), "t": pa.string()})
     assert table["x"].to_pylist() == ["a", "b"]
 
 
@@ -131,7 +132,7 @@ def test_lines_of_rows_count_blank_lines_and_line_breaks_within_values():
     ],
 )
 def test_a_header_is_a_first_row_without_numbers(head, header):
-    dialect = detect_dialect(head, "csv", "a.csv")
+    dialect = detect_dialect(head, FORMATS["csv"].delimiters, "a.csv")
     assert dialect.header == header
     assert head[: dialect.start].strip() == (head.split(b"\n1")[0].strip() if header else b"")
 
@@ -187,8 +188,8 @@ def test_a_table_of_very_many_columns_is_read_in_few_chunks(tmp_path):
 
 
 def test_quotes_of_an_unquoted_tsv_are_plain_characters():
-    plain = detect_dialect(b'x\t"so" he said\ny\t5" long\n', "tsv", "a.tsv")
-    quoted = detect_dialect(b'"x"\t"say ""so"""\r\ny\tz\r\n', "tsv", "a.tsv")
+    plain = detect_dialect(b'x\t"so" he said\ny\t5" long\n', "\t", "a.tsv")
+    quoted = detect_dialect(b'"x"\t"say ""so"""\r\ny\tz\r\n', "\t", "a.tsv")
     assert (plain.quote, quoted.quote) == (False, True)
 
 

@@ -1,30 +1,32 @@
-"""CSV and TSV: detection of the dialect, and blocks parsed to tables.
+"""Lines of CSV, TSV and JSON parsed to tables, and detection of the dialect of CSV and TSV.
 
-Arrow parses a block. If it fails, Python's csv module parses the block again to find line and
-column of what is wrong.
+Arrow parses a block. If it fails, Python's csv or json module parses the block again to find line
+and column of what is wrong.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Collection, Iterator
+import json
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import Chunk, Faults, drop_faults
 from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import MISSING_WORDS, Words, is_utf8
-from rosenblatt.errors import NoRowsError
+from rosenblatt.errors import NoRowsError, shown
 
 SAMPLE_BYTES = 1 << 16
 
-_DELIMITERS = (",", "\t", ";", "|")
 _SAMPLE_ROWS = 50
 _PART_BYTES = 1 << 19  # parsed at a time, to stay in the processor's cache
+_AS_STRINGS = (pa.string(), pa.int64(), pa.float64())
 
 # A global setting of the csv module: a value may be as long as a row.
 csv.field_size_limit(2**31 - 1)
@@ -56,27 +58,25 @@ class Dialect(NamedTuple):
 
 def detect_dialect(
     head: bytes,
-    format: str,
+    delimiters: Sequence[str],
     path: str,
     header: bool | None = None,
     mentioned: Collection[str] = (),
 ) -> Dialect:
     """Detect delimiter, quoting and column names from the beginning of a file.
 
-    The delimiter of TSV is the tab, and whether it is quoted is detected. So is whether the first
-    row is a header, unless `header` tells; it is if it has a name `mentioned` in the user's
-    options. Columns without a header are named by number: "1", "2", ...
+    If there is one delimiter, as in TSV, it is detected whether values are quoted; if there are
+    several to choose from, they are. So is whether the first row is a header, unless `header`
+    tells; it is if it has a name `mentioned` in the user's options. Columns without a header are
+    named by number: "1", "2", ...
 
-    >>> detect_dialect(b"39; Private; <=50K\\n50; Local-gov; >50K\\n", "csv", "adult").names
+    >>> detect_dialect(b"39; Private; <=50K\\n50; Local-gov; >50K\\n", ",;", "adult").names
     ('1', '2', '3')
     """
     end = head.find(b"\n", SAMPLE_BYTES)
     text = (head if end < 0 else head[: end + 1]).decode("utf-8", errors="surrogateescape")
-    delimiter, quote = "\t", True
-    if format == "tsv":
-        quote = _is_quoted(text, "\t")
-    else:
-        delimiter = max(_DELIMITERS, key=partial(_fit, text))
+    delimiter = max(delimiters, key=partial(_fit, text))
+    quote = len(delimiters) > 1 or _is_quoted(text, delimiter)
     dialect = Dialect(delimiter, quote, (), False)
     rows = _sample(text, dialect)
     if not rows:
@@ -178,13 +178,13 @@ def parse_csv(
     raises DataError or, with `skip`, is skipped.
     """
     types = {name: pa.float64() if name in numbers else pa.string() for name in columns}
-    table = _parse_by_arrow(block, dialect, types, missing) if is_utf8(block.array) else None
+    table = _csv_by_arrow(block, dialect, types, missing) if is_utf8(block.array) else None
     if table is None:
-        return _parse_slowly(block, dialect, columns, skip)
+        return _csv_by_rows(block, dialect, columns, skip)
     return Chunk(table, block.path, partial(_line_of, block, dialect))
 
 
-def _parse_by_arrow(
+def _csv_by_arrow(
     block: Block, dialect: Dialect, types: dict[str, pa.DataType], missing: Words = MISSING_WORDS
 ) -> pa.Table | None:
     """The table of a block that is known to be UTF-8, or None if Arrow fails."""
@@ -231,7 +231,7 @@ def _line_of(block: Block, dialect: Dialect, row: int) -> int:
     return next(islice(_rows(block, dialect), row, None))[0]
 
 
-def _parse_slowly(block: Block, dialect: Dialect, columns: list[str], skip: bool) -> Chunk:
+def _csv_by_rows(block: Block, dialect: Dialect, columns: list[str], skip: bool) -> Chunk:
     """Parse a block with errors row by row."""
     rows, lines = [], []
     faults: Faults = []
@@ -256,3 +256,97 @@ def _fault(row: list[str], names: tuple[str, ...]) -> tuple[str | None, str] | N
         except UnicodeEncodeError:
             return name, f"expected UTF-8, found {cell.encode(errors='surrogateescape')[:40]!r}"
     return None
+
+
+def parse_json(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:
+    """Parse a block of JSON lines, with the columns and types of a schema, or detect these.
+
+    If Arrow cannot parse the block, columns with mixed types become strings. A line that is not a
+    JSON object in UTF-8 raises DataError or, with `skip`, is skipped.
+    """
+    table = _json_by_arrow(block, schema) if is_utf8(block.array) else None
+    if table is None:
+        return _json_by_rows(block, schema, skip)
+    return Chunk(table, block.path, block.filled_line)
+
+
+def _json_by_arrow(block: Block, schema: pa.Schema | None) -> pa.Table | None:
+    """The table, or None if Arrow fails or there is not one object per line.
+
+    Arrow parses a line ``null`` as a row, and crashes if a block begins with one (Arrow 26).
+    """
+    from pyarrow import json as arrow_json
+
+    begins = np.append(0, np.flatnonzero(block.array == ord("\n")) + 1)[:-1]
+    firsts = block.array[begins].tobytes()
+    if firsts.strip(b"{"):  # there are blank lines, or blanks before objects
+        firsts = b"".join(line.lstrip(b" \t\r")[:1] for _, line in block.filled_lines())
+    if firsts.strip(b"{"):
+        return None
+    options = arrow_json.ParseOptions(
+        explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
+    )
+    reading = arrow_json.ReadOptions(use_threads=False, block_size=len(block.array) + 1)
+    try:
+        table = arrow_json.read_json(pa.py_buffer(block.array), reading, options)
+    except pa.ArrowInvalid:
+        return None
+    return table if table.num_rows == len(firsts) else None
+
+
+def _json_by_rows(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:
+    """Parse line by line, to find those that are not objects or do not fit the schema."""
+    rows: list[dict[str, Any]] = []
+    lines, faults = [], Faults()
+    for place, (line, content) in enumerate(block.filled_lines()):
+        lines.append(line)
+        try:
+            rows.append(_object(content))
+        except (ValueError, RecursionError) as error:
+            rows.append({})
+            faults.append((place, None, f"expected a JSON object: {error}"))
+    for field in schema or ():
+        for place in _misfits([row.get(field.name) for row in rows], field.type):
+            found = shown(rows[place].pop(field.name))
+            message = f"expected {field.type}, as in the first rows, found {found}"
+            faults.append((place, field.name, message))
+    names = dict.fromkeys(name for row in rows for name in row)
+    kinds = names if schema is None else dict(zip(schema.names, schema.types, strict=True))
+    columns = {name: _json_column([row.get(name) for row in rows], kinds[name]) for name in kinds}
+    return drop_faults(faults, Chunk(pa.table(columns), block.path, lines.__getitem__), skip)
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    value = json.loads(line.decode("utf-8"), parse_constant=lambda name: None)
+    if not isinstance(value, dict):
+        raise ValueError("a line holds one JSON object")
+    # Half of a surrogate pair is not a character.
+    json.dumps(value, ensure_ascii=False).encode("utf-8")
+    return value
+
+
+def _misfits(values: list[Any], kind: pa.DataType) -> list[int]:
+    """The rows whose values do not fit a type; numbers and strings may be mixed as strings."""
+    if kind in _AS_STRINGS or _typed_by_arrow(values, kind) is not None:
+        return []
+    return [row for row, value in enumerate(values) if _typed_by_arrow([value], kind) is None]
+
+
+def _json_column(values: list[Any], kind: pa.DataType | None) -> pa.Array | pa.ChunkedArray:
+    column = _typed_by_arrow(values, kind)
+    return pa.array(map(_as_cell, values), pa.string()) if column is None else column
+
+
+def _typed_by_arrow(values: list[Any], kind: pa.DataType | None) -> pa.ChunkedArray | None:
+    """Values as Arrow parses them, with the given or a detected type; None if they do not fit."""
+    lines = "".join(json.dumps({"": value}) + "\n" for value in values)
+    schema = None if kind is None else pa.schema([("", kind)])
+    table = _json_by_arrow(Block.of(lines.encode(), ""), schema)
+    return None if table is None else table[""]
+
+
+def _as_cell(value: Any) -> str | None:
+    """A JSON value as a string cell."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)

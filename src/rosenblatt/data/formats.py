@@ -1,0 +1,308 @@
+"""The file formats: how each is recognised, and how its bytes become rows.
+
+A format is one record of :data:`FORMATS`; whatever reads files, whole or in shards, goes by it. To
+add a format, add its record, and the function that parses its blocks or opens its files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from rosenblatt.data.arrow_tables import (
+    Chunk,
+    arrow_batches,
+    arrow_parts,
+    null_types_as_strings,
+    parquet_batches,
+    parquet_parts,
+)
+from rosenblatt.data.bytes import Block
+from rosenblatt.data.cells import MISSING_WORDS, Words
+from rosenblatt.data.sparse_lines import Lines, read_fasttext, read_sparse, read_text
+from rosenblatt.data.text_tables import Dialect, parse_csv, parse_json
+from rosenblatt.errors import OptionError
+
+_COMPRESSED = {".gz", ".zst", ".zstd", ".bz2", ".lz4", ".xz"}
+_HEAD_BYTES, _HEAD_LINES = 1 << 14, 20
+_SVMLIGHT = re.compile(rb"[-+]?[0-9.]+(e[-+]?\d+)?([ \t]+(qid:\d+|\d+:[-+0-9.eE]+))+[ \t]*(#.*)?$")
+_VW = re.compile(rb"[^|]{0,100}\|[^|\s]*(:[-+0-9.eE]+)?[ \t]")
+_SEVERAL_LABELS = re.compile(rb"__label__\S[^\n]*[ \t]__label__\S")
+_OF_TABLES = ("label", "text", "columns", "missing", "ngrams", "analyzer")
+
+
+class Parsing(NamedTuple):
+    """What the parser of a block goes by.
+
+    Attributes
+    ----------
+    columns : list of str or None
+        The columns to return, None for all.
+    skip : bool
+        Whether bad rows are left out rather than raised.
+    numbers : collection of str
+        The columns that hold numbers.
+    missing : tuple of str
+        The words for missing numbers.
+    dialect : Dialect or None
+        Of the file, if its format has delimiters.
+    schema : pyarrow.Schema or None
+        Columns and types as in the first rows; None before these are read.
+    bits : int
+        Rows of features have ``2**bits`` columns.
+    multilabel : bool
+        Whether a row may have several labels.
+    text_column : str
+        The name of the column for lines of plain text.
+    """
+
+    columns: list[str] | None = None
+    skip: bool = False
+    numbers: Collection[str] = ()
+    missing: Words = MISSING_WORDS
+    dialect: Dialect | None = None
+    schema: pa.Schema | None = None
+    bits: int = 31
+    multilabel: bool = False
+    text_column: str = "text"
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format.
+
+    Attributes
+    ----------
+    name : str
+        As in ``format="csv"``.
+    parse : callable, optional
+        Makes a block of whole rows a chunk, for formats of lines.
+    batches : callable, optional
+        The record batches of an open file, for formats that hold columns: called with the file,
+        names of columns, rows per batch and a range of parts, each or None.
+    parts : callable, optional
+        The bytes of each part of an open file that can be read alone, and the names of its columns.
+    suffixes, starts, fits
+        Files are recognised by a suffix of their name, else by their first bytes, else if all of
+        their first lines fit.
+    delimiters : tuple of str
+        What separates the values of a line, one of several to be detected, if lines are such.
+    has_features : bool
+        Whether rows hold features by name or number, rather than cells of columns.
+    names_columns : bool
+        Whether a file names its columns.
+    blank_rows : bool
+        Whether a blank line is a row.
+    can_be_cut : bool
+        Whether parts of a file can be read alone, as shards.
+    kinds : mapping of str
+        The kinds of columns that are known.
+    separator : str or None
+        What separates the labels of a row that has several.
+    several : callable, optional
+        Whether rows in the first bytes of a file have several labels.
+    printed : str
+        The format of predictions on standard output.
+    fixed : tuple of str
+        Options of reading that have no effect.
+    what : str
+        Its files, in messages.
+    """
+
+    name: str
+    parse: Callable[[Block, Parsing], Chunk | Lines] | None = None
+    batches: Callable[..., Iterator[pa.RecordBatch]] | None = None
+    parts: Callable[[Any], tuple[tuple[int, ...], tuple[str, ...]]] | None = None
+    suffixes: tuple[str, ...] = ()
+    starts: tuple[bytes, ...] = ()
+    fits: Callable[[bytes], Any] | None = None
+    delimiters: tuple[str, ...] = ()
+    has_features: bool = False
+    names_columns: bool = True
+    blank_rows: bool = False
+    can_be_cut: bool = True
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    separator: str | None = None
+    several: Callable[[bytes], Any] | None = None
+    printed: str = "text"
+    fixed: tuple[str, ...] = ()
+    what: str = ""
+
+    @property
+    def files(self) -> str:
+        """Its files, in messages."""
+        return self.what or f"{self.name} files" + ", which are not tables" * self.has_features
+
+    @property
+    def origin(self) -> str:
+        """The ``origin`` of features from its rows."""
+        return self.name if self.has_features else "table"
+
+    def without_effect(self) -> set[str]:
+        """The options of reading that have no effect on its files."""
+        by_kind = (() if self.delimiters else ("header",)) + _OF_TABLES * self.has_features
+        return {*by_kind, *self.fixed}
+
+
+def _delimited(block: Block, how: Parsing) -> Chunk:
+    assert how.dialect is not None, "the dialect is detected when a file is opened"
+    columns = list(how.dialect.names) if how.columns is None else how.columns
+    return parse_csv(block, how.dialect, columns, how.skip, how.numbers, how.missing)
+
+
+def _json(block: Block, how: Parsing) -> Chunk:
+    if how.schema is None:
+        return parse_json(block, None, how.skip)
+    schema = null_types_as_strings(how.schema)
+    if how.columns is not None:
+        schema = pa.schema([schema.field(name) for name in how.columns])
+    return parse_json(block, schema, how.skip)
+
+
+# In the order in which they are tried on the first lines of a file.
+_ALL = (
+    Format(
+        "csv",
+        _delimited,
+        suffixes=(".csv",),
+        delimiters=(",", "\t", ";", "|"),
+        printed="csv",
+    ),
+    Format(
+        "jsonl",
+        _json,
+        suffixes=(".jsonl", ".ndjson", ".json"),
+        fits=lambda line: line.lstrip().startswith(b"{"),
+        printed="jsonl",
+    ),
+    Format(
+        "parquet",
+        batches=parquet_batches,
+        parts=parquet_parts,
+        suffixes=(".parquet", ".pq"),
+        starts=(b"PAR1",),
+        printed="jsonl",
+    ),
+    Format(
+        "arrow",
+        batches=arrow_batches,
+        parts=arrow_parts,
+        suffixes=(".arrow", ".feather", ".ipc"),
+        starts=(b"ARROW1", b"\xff\xff\xff\xff"),
+        printed="jsonl",
+    ),
+    Format(
+        "fasttext",
+        lambda block, how: read_fasttext(block, how.skip, how.multilabel),
+        suffixes=(".ft", ".fasttext"),
+        fits=lambda line: line.startswith(b"__label__"),
+        names_columns=False,
+        kinds={"text": "text"},
+        separator=" ",
+        several=_SEVERAL_LABELS.search,
+    ),
+    Format(
+        "svmlight",
+        lambda block, how: read_sparse(block, "svmlight", how.bits, how.skip),
+        suffixes=(".svm", ".libsvm", ".svmlight"),
+        fits=lambda line: _SVMLIGHT.match(line.strip()),
+        has_features=True,
+        names_columns=False,
+    ),
+    Format(
+        "vw",
+        lambda block, how: read_sparse(block, "vw", how.bits, how.skip),
+        suffixes=(".vw",),
+        fits=_VW.match,
+        has_features=True,
+        names_columns=False,
+    ),
+    Format(
+        "tsv",
+        _delimited,
+        suffixes=(".tsv", ".tab"),
+        fits=lambda line: b"\t" in line,
+        delimiters=("\t",),
+        printed="tsv",
+    ),
+    Format(
+        "text",
+        lambda block, how: read_text(block, how.text_column),
+        names_columns=False,
+        blank_rows=True,
+        can_be_cut=False,
+    ),
+    Format(
+        "folder",
+        can_be_cut=False,
+        fixed=("label", "text", "columns", "missing"),
+        what="folders of text files, in which names are labels",
+    ),
+    Format("table", can_be_cut=False, fixed=("format", "skip_bad_rows"), what="tables in memory"),
+)
+FORMATS = {format.name: format for format in _ALL}
+
+
+def check_format(name: str | None) -> None:
+    """Raise OptionError for an unknown format."""
+    known = [format for format in FORMATS if format != "table"]
+    if name is not None and name not in known:
+        raise OptionError(f"{name!r} is not a format; the formats are {', '.join(known)}")
+
+
+def named_format(path: str) -> str | None:
+    """The format by the suffix of a file name, or None.
+
+    >>> named_format("a.tsv.gz"), named_format("a.gz")
+    ('tsv', None)
+    """
+    for suffix in map(str.lower, reversed(Path(path).suffixes)):
+        for format in _ALL:
+            if suffix in format.suffixes:
+                return format.name
+        if suffix not in _COMPRESSED:
+            break
+    return None
+
+
+def detect_format(path: str, look: Callable[[int], bytes]) -> str:
+    """The format of a file by its name, else by its first lines.
+
+    `look` returns a given number of first bytes, decompressed.
+    """
+    named = named_format(path)
+    if named is not None:
+        return named
+    head = look(_HEAD_BYTES)
+    lines = [line for line in head.split(b"\n")[:_HEAD_LINES] if line.strip()]
+    if len(lines) > 1 and len(head) == _HEAD_BYTES:
+        lines.pop()
+    for format in _ALL:
+        if head.startswith(format.starts):
+            return format.name
+        if format.fits is not None and lines and all(map(format.fits, lines)):
+            return format.name
+    return "csv"
+
+
+def refuse_unused_options(format: str, options: Mapping[str, Any]) -> None:
+    """Raise OptionError for options that have no effect on files of a format.
+
+    An ``"opened"`` source takes none.
+    """
+    if format == "opened":
+        without_effect, what = set(options), "a source that is open already"
+    else:
+        without_effect, what = FORMATS[format].without_effect(), FORMATS[format].files
+    for name, value in options.items():
+        is_given = bool(value) if name == "skip_bad_rows" else value is not None
+        if is_given and name in without_effect:
+            option = {"columns": "--column", "analyzer": "--chars"}.get(
+                name, "--" + name.replace("_", "-")
+            )
+            raise OptionError(f"{option} has no effect on {what}")
