@@ -187,7 +187,7 @@ def test_workers_that_die_are_replaced(reviews, expected):
 
     def kill(run):
         if run.history and not killed:
-            killed.extend(run.engine.executor.pids)
+            killed.extend(run.rows.engine.executor.pids)
             for process in killed:
                 os.kill(process, signal.SIGKILL)
 

@@ -18,7 +18,8 @@ from rosenblatt.data.bytes import fingerprint
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.options import TrainOptions
-from rosenblatt.jobs.run import FileRun
+from rosenblatt.jobs.rows import FileRows
+from rosenblatt.jobs.run import Run
 from rosenblatt.jobs.trained_model import trained_model
 
 BLOCK = 1 << 13
@@ -50,7 +51,9 @@ SETTINGS = [
 
 def new_run(path, settings, folder=None, **options):
     source = data.open(path, text="text", block_bytes=BLOCK)
-    return FileRun(source, settings, folder=folder, **options)
+    run = Run(FileRows(source, settings, folder=folder, **options), settings)
+    run.begin()
+    return run
 
 
 def steps(run):
@@ -175,8 +178,8 @@ def test_resuming_on_a_large_file_that_was_written_again_is_refused(tmp_path):
     path.write_text("label,text\n" + "".join(f"{'ab'[i % 2]},w{i} w\n" for i in range(500_000)))
     found = fingerprint(str(path))
     checkpoint = Checkpoint(tmp_path / "run")
-    checkpoint.save(FileRun(data.open(path), TrainOptions(epochs=3), folder=checkpoint.row_cache))
-    assert checkpoint.resume(FileRun(data.open(path), TrainOptions(epochs=3)))
+    checkpoint.save(new_run(path, TrainOptions(epochs=3), checkpoint.row_cache))
+    assert checkpoint.resume(new_run(path, TrainOptions(epochs=3)))
     time.sleep(0.01)
     with path.open("r+b") as file:
         # Between the first two samples.
@@ -184,7 +187,7 @@ def test_resuming_on_a_large_file_that_was_written_again_is_refused(tmp_path):
         file.write(b"z")
     assert fingerprint(str(path)) == found
     with pytest.raises(ModelFormatError, match="was written again since"):
-        checkpoint.resume(FileRun(data.open(path), TrainOptions(epochs=3)))
+        checkpoint.resume(new_run(path, TrainOptions(epochs=3)))
 
 
 def test_without_a_checkpoint_there_is_nothing_to_resume(reviews, tmp_path):

@@ -13,7 +13,8 @@ from rosenblatt.data.store import DTYPES
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.options import TrainOptions
-from rosenblatt.jobs.run import FileRun
+from rosenblatt.jobs.rows import FileRows
+from rosenblatt.jobs.run import Run
 from rosenblatt.jobs.trained_model import trained_model
 from rosenblatt.models import tensorfile
 
@@ -35,7 +36,8 @@ def numbers(tmp_path_factory):
 
 
 def new_run(path, folder=None):
-    return FileRun(data.open(path, block_bytes=1 << 14), SETTINGS, folder=folder)
+    rows = FileRows(data.open(path, block_bytes=1 << 14), SETTINGS, folder=folder)
+    return Run(rows, SETTINGS)
 
 
 def finished(run, folder):

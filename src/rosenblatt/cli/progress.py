@@ -26,7 +26,7 @@ from rosenblatt.kernels import jit
 if TYPE_CHECKING:
     from rosenblatt.data import Source
     from rosenblatt.data.columns import ColumnReport
-    from rosenblatt.jobs.run import FileRun
+    from rosenblatt.jobs.run import Run
     from rosenblatt.jobs.tune import Trial
     from rosenblatt.models.model import Model
 
@@ -47,7 +47,7 @@ class ProgressPrinter:
     def __init__(self, quiet: bool = False, json: bool = False) -> None:
         self.quiet, self.json = quiet, json
         self.live = sys.stderr.isatty() and not quiet and not json
-        self.run: FileRun | None = None
+        self.run: Run | None = None
         self._began = self._shown = self._epoch_began = self._clock()
         self._epochs = self._width = 0
         self._announced = False
@@ -66,7 +66,7 @@ class ProgressPrinter:
         for line in column_lines(source, self._reports):
             self._line(line)
 
-    def step(self, run: FileRun) -> None:
+    def step(self, run: Run) -> None:
         """Print finished epochs and refresh the live line; called after every step."""
         self.run = run
         if self.quiet or self.json:
@@ -77,7 +77,7 @@ class ProgressPrinter:
         for epoch in run.history[self._epochs :]:
             if epoch.epoch == 1:
                 self._line(_reading_line(run, now - self._epoch_began))
-                if run.shards:
+                if run.rows.engine is not None:
                     self._line(_shards_line(run))
             self._line(epoch_line(epoch.epoch, epoch.updates, asdict(epoch)))
             self._epoch_began = now
@@ -202,28 +202,29 @@ def _trial_line(trial: Trial) -> str:
     return f"{percent(trial.error):>10}  {trial.rows:>9,}  {', '.join(parts)}"
 
 
-def _reading_line(run: FileRun, seconds: float) -> str:
+def _reading_line(run: Run, seconds: float) -> str:
     """The number of rows read, their size, and the rate."""
     size = run.rows.bytes
     rate = f" at {size / 1e6 / max(seconds, 1e-9):.0f} MB/s" if size > 1e6 else ""
-    return f"read       {counted(len(run.rows.store), 'row')}, {readable_size(size)}{rate}"
+    return f"read       {counted(run.rows.count, 'row')}, {readable_size(size)}{rate}"
 
 
-def _shards_line(run: Any) -> str:
+def _shards_line(run: Run) -> str:
     """The number of shards and workers, and the address of the dashboard."""
-    watched = f", dashboard {run.engine.dashboard}" if run.engine.dashboard else ""
-    return f"shards     {run.shards}, for {counted(run.engine.workers, 'worker')}{watched}"
+    engine = run.rows.engine
+    watched = f", dashboard {engine.dashboard}" if engine.dashboard else ""
+    return f"shards     {run.rows.shards}, for {counted(engine.workers, 'worker')}{watched}"
 
 
-def _target_line(run: FileRun) -> str:
+def _target_line(run: Run) -> str:
     """Precision, recall or F1 of the threshold on the held-out rows that chose it."""
     reached = run.held_out.reached or {}
     parts = ", ".join(f"{name} {percent(value)}" for name, value in reached.items())
     return f"target     {run.options.target}: on held-out rows {parts}"
 
 
-def _live_line(run: FileRun, seconds: float) -> str:
-    if run.shards:
+def _live_line(run: Run, seconds: float) -> str:
+    if run.rows.engine is not None:
         what = f"epoch {run.progress.epoch + 1} ({run.phase})" if run.history else "first pass"
         return f"{what}  {run.done} of {counted(run.tasks, 'task')} done, {seconds:.0f} s"
     visits, counts = run.progress.position, run.progress.counts
@@ -234,7 +235,7 @@ def _live_line(run: FileRun, seconds: float) -> str:
     if run.phase == "reading":
         parts.append(f"{run.rows.bytes / 1e6 / max(seconds, 1e-9):.0f} MB/s")
     elif visits:
-        parts.append(f"{max(0, len(run.rows.store) - visits) / rate:.0f} s left")
+        parts.append(f"{max(0, run.rows.count - visits) / rate:.0f} s left")
     error = percent(counts.mistakes / visits) if visits else "-"
     parts += [counted(counts.updates, "update"), f"progressive error {error}"]
     if not math.isnan(run.validation_error):
@@ -242,13 +243,13 @@ def _live_line(run: FileRun, seconds: float) -> str:
     return "  ".join(parts)
 
 
-def _summary(model: Model, run: FileRun, out: Path, seconds: float) -> dict[str, Any]:
+def _summary(model: Model, run: Run, out: Path, seconds: float) -> dict[str, Any]:
     return {
         "model": str(out),
         "classes": list(model.classes),
         "features": len(model.columns),
         "columns": [report.to_json() for report in describe(run.source)],
-        "rows": len(run.rows.store),
+        "rows": run.rows.count,
         "bad_rows": run.source.bad,
         "missing": dict(run.source.missing),
         "stop_reason": run.stop_reason,

@@ -52,7 +52,7 @@ class MixedLearner:
 
     def __init__(self, engine: Engine, common: Broadcast, weights: Array, bias: Array) -> None:
         self.engine, self.common = engine, common
-        self.averages = bool(common.about["average"])
+        self.averages = bool(common.about["options"]["average"])
         self.W, self.bias = weights, bias
         self.restart_average()
         self._shared_common: Any = None

@@ -12,9 +12,10 @@ from rosenblatt.cluster.engines import Broadcast
 from rosenblatt.cluster.manifest import Shard
 from rosenblatt.cluster.mixing import Delta, tree_map, tree_sum
 from rosenblatt.cluster.shards import Reading, ShardRows, hashed_rows
-from rosenblatt.jobs.rows import is_held_out
+from rosenblatt.jobs.options import TrainOptions
+from rosenblatt.jobs.rows import is_held_out, spec_of
 from rosenblatt.kernels.packing import Numbering
-from rosenblatt.learners import Spec, make
+from rosenblatt.learners import make
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.weights import State
@@ -84,31 +85,25 @@ class OpenShard:
         packed, codes, omega = self.rows.store.arrays()
         columns = self.rows.columns
         self.examples = Examples(packed, self.aligned.codes[codes], omega, len(columns), columns)
-        share, seed = float(self.about["held_out"]), int(self.about["seed"])
-        held = is_held_out(leaf.first, len(self.rows), share, seed)
+        self.options = TrainOptions(**self.about["options"])
+        share = float(self.about["held_out"])
+        held = is_held_out(leaf.first, len(self.rows), share, self.options.seed)
         weighs = omega > 0 if omega.size > 1 else np.True_
         self.visited = np.flatnonzero(~held & weighs).astype(np.uint64)
         self.held_out = np.flatnonzero(held & weighs).astype(np.uint64)
         self.learner = self._learner()
 
     def _learner(self) -> Linear:
-        about, features, threshold = self.about, self.aligned.features, self.about["threshold"]
-        spec = Spec(
-            multiclass=about["multiclass"],
-            thresholds=(threshold, threshold),
-            padding=about["padding"],
-            averaging=about["average"],
-            rates=self.aligned.rates,
-            dtype=np.float32,
-        )
-        learner: Linear = make(spec, len(about["classes"]), len(features))
+        features = self.aligned.features
+        spec = spec_of(self.options, None, self.aligned.rates)
+        learner: Linear = make(spec, len(self.about["classes"]), len(features))
         learner.restore(fresh_state(self.start["weights"][features], self.start["bias"]))
         return learner
 
     def parts(self, epoch: int, position: int = 0) -> Iterator[tuple[Examples, np.ndarray]]:
         """The examples, and the rows of an epoch: of the first as read, of others shuffled."""
-        store, seed = self.rows.store, int(self.about["seed"])
-        if store.size <= int(self.about["memory"]):
+        store, seed = self.rows.store, self.options.seed
+        if store.size <= self.options.memory:
             rows = self.visited if epoch == 1 else shuffled(self.visited, seed, epoch)
             yield self.examples, rows
             return

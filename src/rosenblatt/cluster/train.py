@@ -11,7 +11,7 @@ from typing import Any
 from rosenblatt.atomic_files import remove_leftovers, temporary_folder
 from rosenblatt.cluster.engines import Engine, engine_for
 from rosenblatt.cluster.manifest import Manifest, make_manifest
-from rosenblatt.cluster.run import ClusterRun
+from rosenblatt.cluster.run import ShardedRows
 from rosenblatt.cluster.shards import Reading, detect_reading
 from rosenblatt.cluster.stores import is_remote
 from rosenblatt.data.arrow_tables import is_table_in_memory
@@ -21,7 +21,7 @@ from rosenblatt.data.source import Source
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
 from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.options import TrainOptions
-from rosenblatt.jobs.run import FileRun
+from rosenblatt.jobs.run import Run
 from rosenblatt.jobs.trained_model import check_model_path, finished, stopped
 from rosenblatt.models.model import Model
 from rosenblatt.process import interrupts
@@ -118,7 +118,7 @@ def _train(
     if out is not None:
         files = [*manifest.files, *(valid.files if valid else ())]
         check_model_path(out, [f.path for f in files if not is_remote(f.path)], saved)
-    run = ClusterRun(engine, manifest, reading, options, valid=valid, start=start)
+    run = Run(ShardedRows(engine, manifest, reading, options, valid=valid, start=start), options)
 
     def tick(done: int, tasks: int) -> None:
         run.done, run.tasks = done, tasks
@@ -153,7 +153,7 @@ class ClusterCheckpoint(Checkpoint):
     )
     rows_name = "shards"  # see Engine.row_cache
 
-    def stopped(self, run: FileRun) -> str:
+    def stopped(self, run: Run) -> str:
         """The message for a run that was asked to stop; it was saved at the end of an epoch."""
         if not self.file.exists():
             return "stopped before the first epoch ended: nothing is saved"
@@ -161,24 +161,26 @@ class ClusterCheckpoint(Checkpoint):
 
     def _contents(self, run: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         about = {
-            "fingerprint": run.manifest.to_json(),
-            "valid": None if run.valid is None else run.valid.to_json(),
-            "digests": [leaf.digest for leaf in run.found.leaves + run.found.valid],
+            "fingerprint": run.rows.manifest.to_json(),
+            "valid": None if run.rows.valid is None else run.rows.valid.to_json(),
+            "digests": [
+                leaf.digest for leaf in run.rows.first_pass.leaves + run.rows.first_pass.valid
+            ],
         }
         return run.learner.arrays(), about
 
     def _must_have_same_data(self, run: Any, about: dict[str, Any]) -> None:
-        valid = None if run.valid is None else run.valid.to_json()
-        if about["fingerprint"] != run.manifest.to_json() or about["valid"] != valid:
+        valid = None if run.rows.valid is None else run.rows.valid.to_json()
+        if about["fingerprint"] != run.rows.manifest.to_json() or about["valid"] != valid:
             raise ModelFormatError(f"{self.file} is of a run on other files, or on other shards")
 
     def _restore(self, run: Any, arrays: dict[str, Any], about: dict[str, Any]) -> None:
-        leaves = run.found.leaves + run.found.valid
+        leaves = run.rows.first_pass.leaves + run.rows.first_pass.valid
         for leaf, digest in zip(leaves, about["digests"], strict=True):
             if leaf.digest != digest:
                 raise DataError("was changed since the run began", path=leaf.shard[0].file.path)
         self._restore_progress(run, arrays, about)
-        run.learner = run.new_learner(run.found.rarity)
+        run.learner = run.rows.new_learner(run.options, run.rule)
         run.learner.restore(arrays)
         kept = run.progress.kept
         if kept is not None and kept.weights.weights.shape != run.learner.W.T.shape:

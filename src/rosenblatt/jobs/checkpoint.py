@@ -24,8 +24,8 @@ from rosenblatt.data.labels import LabelSets
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.jobs.held_out import HeldOut
-from rosenblatt.jobs.rows import known_classes
-from rosenblatt.jobs.run import FileRun
+from rosenblatt.jobs.rows import FileRows, known_classes
+from rosenblatt.jobs.run import Run
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import Rarity
@@ -75,15 +75,15 @@ class Checkpoint:
             finally:
                 self.lock.unlink(missing_ok=True)
 
-    def step(self, run: FileRun) -> None:
+    def step(self, run: Run) -> None:
         """Save the run if it is due."""
-        visits = len(run.rows.store) + sum(progress.visits for progress in run.runs)
+        visits = run.rows.count + sum(progress.visits for progress in run.runs)
         enough = self.rows is not None and abs(visits - self._visits) >= self.rows
         if enough or monotonic() - self._last >= self.seconds:
             self.save(run)
             self._visits = visits
 
-    def save(self, run: FileRun) -> None:
+    def save(self, run: Run) -> None:
         """Save the run: the rows first, then the file that refers to them."""
         self.folder.mkdir(parents=True, exist_ok=True)
         arrays, own = self._contents(run)
@@ -100,14 +100,14 @@ class Checkpoint:
         tensorfile.write(self.file, arrays, about | own)
         self._last = monotonic()
 
-    def stopped(self, run: FileRun) -> str:
+    def stopped(self, run: Run) -> str:
         """Save an interrupted run; returns the message for the user."""
         self.save(run)
         return f"stopped; go on with the same command and --resume ({self.file})"
 
-    def _contents(self, run: FileRun) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _contents(self, run: Run) -> tuple[dict[str, Any], dict[str, Any]]:
         """The arrays and the plain data of a run, once its rows are on disk."""
-        source, rows = run.source, run.rows
+        source, rows = run.source, _file_rows(run)
         rows.store.flush(sync=True)
         state = run.learner.state()
         arrays = {"columns": rows.numbering.columns} | state_arrays(state, "learner.")
@@ -128,7 +128,7 @@ class Checkpoint:
             about["rest"] = rows.rarity.rest
         return arrays, about
 
-    def resume(self, run: FileRun) -> bool:
+    def resume(self, run: Run) -> bool:
         """Begin a run, and restore the saved one, if any; returns whether there was one.
 
         Raises ModelFormatError if the file is damaged, or of a run with other data or settings.
@@ -146,9 +146,9 @@ class Checkpoint:
             self._restore(run, arrays, about)
         return True
 
-    def _restore(self, run: FileRun, arrays: dict[str, Any], about: dict[str, Any]) -> None:
+    def _restore(self, run: Run, arrays: dict[str, Any], about: dict[str, Any]) -> None:
         """Restore a run, once all parts are known to fit together."""
-        source, rows, bits = run.source, run.rows, run.source.features.ngrams.bits
+        source, rows, bits = run.source, _file_rows(run), run.source.features.ngrams.bits
         columns = arrays["columns"]
         check_columns(columns, bits)
         classes, n_classes = [str(name) for name in about["classes"]], int(about["n_classes"])
@@ -174,16 +174,16 @@ class Checkpoint:
         if run.progress.kept is not None:
             weights = run.progress.kept.weights.weights
             expect("kept", weights, np.floating, (problems, weights.shape[1]))
-        run.learner = run.new_learner(rows.rarity, n_classes)
+        run.learner = rows.new_learner(run.options, run.rule, n_classes=n_classes)
         run.learner.restore(state)
         if run.phase != "reading":  # while reading, classes and features may still turn up
             if n_classes != known_classes(source):
                 raise ValueError(f"it knows {len(classes)} classes, its learner {n_classes}")
             run.learner.reserve(len(columns))
-        rows.learner, rows.progress = run.learner, run.runs[0]
+        rows.follow(run.learner, run.runs[0])
 
     @staticmethod
-    def _restore_progress(run: FileRun, arrays: dict[str, Any], about: dict[str, Any]) -> None:
+    def _restore_progress(run: Run, arrays: dict[str, Any], about: dict[str, Any]) -> None:
         """Restore the progress of all phases, and what held-out rows decided."""
         run.runs = [_progress_from(plain) for plain in about["runs"]]
         run.held_out = HeldOut.from_json(about["held_out"])
@@ -198,7 +198,7 @@ class Checkpoint:
         self.file.unlink(missing_ok=True)
         shutil.rmtree(self.row_cache, ignore_errors=True)
 
-    def _must_match(self, run: FileRun, about: dict[str, Any]) -> None:
+    def _must_match(self, run: Run, about: dict[str, Any]) -> None:
         self._must_have_same_data(run, about)
         now, then = run.options.settings, dict(about["settings"])
         if then != now:
@@ -209,13 +209,18 @@ class Checkpoint:
         if Features.from_json(about["features"]) != run.source.features:
             raise ModelFormatError(f"{self.file} is of a run with other columns")
 
-    def _must_have_same_data(self, run: FileRun, about: dict[str, Any]) -> None:
+    def _must_have_same_data(self, run: Run, about: dict[str, Any]) -> None:
         if about["fingerprint"] != run.source.fingerprint():
             raise ModelFormatError(f"{self.file} is of a run on other files")
         changes = zip(run.source.last_changes(), about["changes"], strict=True)
         for path, (last, known) in zip(run.source.files, changes, strict=True):
             if last != known:
                 raise ModelFormatError(f"{path} was written again since {self.file} was saved")
+
+
+def _file_rows(run: Run) -> FileRows:
+    assert isinstance(run.rows, FileRows), "the rows of this checkpoint are in one store"
+    return run.rows
 
 
 def _label_sets(members: Any, n_classes: int) -> LabelSets:

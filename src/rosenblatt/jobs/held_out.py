@@ -14,7 +14,7 @@ from rosenblatt.jobs.measures import curves
 from rosenblatt.models.calibration import Calibration
 
 if TYPE_CHECKING:
-    from rosenblatt.jobs.run import FileRun
+    from rosenblatt.jobs.run import Run
 
 _MOST_SCORES = 1 << 20  # to fit to
 METRICS = ("precision", "recall", "f1")
@@ -68,7 +68,7 @@ class HeldOut:
     reached: dict[str, float] | None = None  # precision, recall, F1 of the target's class
 
     @classmethod
-    def of_run(cls, run: FileRun) -> HeldOut:
+    def of_run(cls, run: Run) -> HeldOut:
         """Fit to the held-out rows of a run, scored by the weights that its first phase chose."""
         options, names = run.options, sorted_labels(run.source.classes)
         target = None if options.target is None else Target.parse(options.target)
@@ -76,10 +76,13 @@ class HeldOut:
             target.check(names)
         if options.calibrate is None and target is None:
             return cls()
-        found = run.held_out_scores(names, _MOST_SCORES // len(names))
-        if found is None:
+        kept = None if run.progress.kept is None else run.progress.kept.weights
+        scored = run.rows.held_out_scores(
+            run.learner, kept, bool(options.average), names, _MOST_SCORES // len(names)
+        )
+        if scored is None:
             return cls()
-        scores, truth, weights = found
+        scores, truth, weights = scored
         calibration = None
         if options.calibrate is not None:
             calibration = Calibration.fit(scores, truth, len(names), options.calibrate, weights)

@@ -18,7 +18,7 @@ from rosenblatt.errors import OptionError
 
 if TYPE_CHECKING:
     from rosenblatt.data import Source
-    from rosenblatt.jobs.run import FileRun
+    from rosenblatt.jobs.run import Run
     from rosenblatt.jobs.tune import Trial
     from rosenblatt.kernels.text import Ngrams
     from rosenblatt.models.model import Model
@@ -320,7 +320,7 @@ class TrainOptions:
         "The model file to write; on the command line by default FILE with the ending .model.",
         "--out", "-o", given_as=Path,
     )
-    report: Callable[[FileRun], Any] | None = _option(
+    report: Callable[[Run], Any] | None = _option(
         RUN, None, "Called with the run after every step."
     )
     report_trial: Callable[[Trial], Any] | None = _option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,13 @@ from rosenblatt.errors import DataError, counted
 from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
+from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import ONE, Examples
+from rosenblatt.learners.parts import ONE_RATE
 from rosenblatt.learners.rates import SAMPLE, Rarity, rarity_of
+from rosenblatt.learners.weights import State, Weights
 from rosenblatt.models.model import Model
+from rosenblatt.training import Drawn
 from rosenblatt.training.order import shuffled
 from rosenblatt.training.state import Progress
 
@@ -38,20 +43,22 @@ class FileRows:
     """
 
     repeats, visits_all = False, True
+    shards, engine, most_visits = 1, None, 1 << 16
 
     def __init__(
         self,
         source: Source,
         options: TrainOptions,
-        learner: Any,  # Linear or Family; gets new features and classes
-        progress: Progress,  # restarts with the learner
         *,
         valid: Source | None = None,  # validation rows, instead of held-out ones
-        start: Model | None = None,  # initial weights
+        start: Model | None = None,  # initial weights; the source has its features and classes
+        threads: int = 1,
         folder: Path | None = None,  # store all rows on disk, here
     ) -> None:
         self.source, self.valid = source, valid
-        self.learner, self.progress = learner, progress
+        self.start, self.threads = start, threads
+        self.learner: Any = None  # see `follow`
+        self.progress = Progress()
         self.store = Store(options.memory, folder)
         columns = None if start is None else start.columns
         self.numbering = Numbering(1 << source.features.ngrams.bits, columns)
@@ -65,6 +72,35 @@ class FileRows:
         self._validation: Store | None = None
         # Class weights multiply the weights of rows. Balanced ones are known after the last row.
         self._class_weight, self._factors = options.class_weight, np.empty(0)
+
+    def begin(self) -> None:
+        """Prepare the first epoch; here nothing, as that epoch reads the rows."""
+
+    def new_learner(
+        self, options: TrainOptions, rule: Any, refit: bool = False, n_classes: int | None = None
+    ) -> Any:
+        """A learner of the classes known so far, with the weights of the start model."""
+        multilabel = self.source.features.multilabel
+        rates = ONE_RATE if self.rarity is None else self.rarity.rates
+        spec = spec_of(options, rule, rates, multilabel, self.threads)
+        learner = make(spec, n_classes or known_classes(self.source), 0)
+        if self.start is not None:
+            learner.restore(_state_of(self.start))
+        learner.reserve(len(self.numbering))
+        return learner
+
+    def follow(self, learner: Any, progress: Progress) -> None:
+        """Tell this learner of new features and classes, and let its run begin again with them."""
+        self.learner, self.progress = learner, progress
+
+    def visited(self, refit: bool) -> Any:
+        """The rows as they are read, or all of them for a refit."""
+        if not refit:
+            return self
+        examples = self.examples()
+        everything, weights = np.arange(len(examples), dtype=np.uint64), examples.omega
+        rows = everything if weights.size == 1 else everything[weights > 0]
+        return Drawn(examples, rows, "after_first", self.seed)
 
     def parts(self, epoch: int, position: int = 0) -> Iterator[tuple[Examples, np.ndarray]]:
         """Examples and the order in which to visit them, from a position in the epoch on."""
@@ -113,6 +149,57 @@ class FileRows:
     def fit_in_memory(self) -> bool:
         """Whether all rows fit in memory, so that an epoch can visit them in any order."""
         return self.store.size <= self.store.memory
+
+    @property
+    def columns(self) -> np.ndarray:
+        """The number of the column of each feature."""
+        return self.numbering.columns
+
+    @property
+    def count(self) -> int:
+        """The number of rows stored so far."""
+        return len(self.store)
+
+    @property
+    def held_out_count(self) -> int:
+        """The number of held-out rows."""
+        return len(self.held_out_rows())
+
+    @property
+    def validates(self) -> bool:
+        """Whether there are validation rows, or rows held out."""
+        return self.valid is not None or self.held_out > 0
+
+    @property
+    def can_refit(self) -> bool:
+        """Whether held-out rows can be learned from in a second run, all rows in memory."""
+        return self.fit_in_memory and self.valid is None and self.held_out_count > 0
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What identifies the files."""
+        return self.source.fingerprint()
+
+    def held_out_scores(
+        self, learner: Any, weights: Weights | None, averaged: bool, names: list[str], most: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Scores, classes and weights of at most `most` held-out rows; None without such rows."""
+        examples, rows = self.validation_examples(learner)
+        rows = rows[:most]
+        if not len(rows):
+            return None
+        if weights is not None:
+            learner, averaged = _with_weights(learner, weights), False
+        scores, truth = learner.scores(examples, rows, averaged), examples.codes[rows]
+        order = [self.source.classes.index(name) for name in names]
+        if self.source.features.multilabel:
+            truth = self.source.label_sets.matrix(len(names))[truth][:, order]
+        else:
+            truth = np.argsort(order)[truth]
+        if scores.shape[1] > 1:
+            scores = scores[:, order]
+        elif order != [0, 1]:
+            scores = -scores
+        return scores, truth, examples.weights_of(rows)
 
     def validation_error(self, learner: Any, averaged: bool) -> float:
         """The share of wrong predictions on validation rows; NaN if there are none."""
@@ -282,6 +369,28 @@ def check_values(batch: Batch, path: str | None, rows_before: int | None = None)
     )
 
 
+def spec_of(
+    options: TrainOptions,
+    rule: Any,
+    rates: np.ndarray,
+    multilabel: bool = False,
+    threads: int = 1,
+) -> Spec:
+    """The learner that options ask for."""
+    threshold: Any = options.threshold
+    padding: Any = options.padding
+    return Spec(
+        rule=rule,
+        multiclass="labels" if multilabel else str(options.multiclass),
+        thresholds=(threshold, threshold),
+        padding=padding,
+        averaging=bool(options.average),
+        rates=rates,
+        dtype=np.float32,
+        threads=threads,
+    )
+
+
 def known_classes(source: Source) -> int:
     """The number of classes found so far, at least two."""
     return max(2, len(source.classes))
@@ -291,6 +400,30 @@ def rarity_of_model(model: Model | None) -> Rarity | None:
     """The feature scales of a model, or None; unknown features get the largest of them."""
     scales = None if model is None else model.state.get("scale")
     return Rarity(scales, float(scales.max())) if scales is not None and len(scales) else None
+
+
+def _state_of(model: Model) -> State:
+    """The state of a learner that continues from a model."""
+    problems = len(model.bias)
+    if not model.state:
+        weights, bias = model.weights, model.bias
+        sums, bias_sums, clock = np.zeros(weights.shape), np.zeros(problems), 0.0
+    else:
+        weights, (bias, _, bias_sums) = model.state["W"], model.state["bias"]
+        sums, clock = model.state.get("U", np.zeros((0, 0))), float(model.state["clock"][0])
+        if not sums.size:
+            sums, bias_sums, clock = np.zeros(weights.shape), np.zeros(problems), 0.0
+    return State(weights.T, bias, sums.T, bias_sums, np.full(problems, clock))
+
+
+def _with_weights(learner: Any, weights: Weights) -> Any:
+    """A learner like another one, with other weights and without an average."""
+    problems, n_features = weights.weights.shape
+    other = learner.untrained(n_features, dense=False, averaging=False)
+    zero = State.zero(problems, n_features, averaging=False)
+    other.restore(replace(zero, weights=weights.weights, bias=weights.bias))
+    other.reserve(learner.n_features)
+    return other
 
 
 def is_held_out(first: int, count: int, share: float, seed: int) -> np.ndarray:

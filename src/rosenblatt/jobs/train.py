@@ -16,7 +16,8 @@ from rosenblatt.data.bytes import is_stream
 from rosenblatt.errors import OptionError
 from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.options import PARSING, TrainOptions, documented
-from rosenblatt.jobs.run import FileRun
+from rosenblatt.jobs.rows import FileRows
+from rosenblatt.jobs.run import Run
 from rosenblatt.jobs.trained_model import check_model_path, finished, stopped
 from rosenblatt.jobs.tune import Trial, parse_seconds, tune
 from rosenblatt.kernels.text import Ngrams
@@ -150,11 +151,11 @@ def _train(source: Any, options: TrainOptions, start: Model | None) -> Model:
 @contextmanager
 def _opened_run(
     rows: Source, options: TrainOptions, saved: Checkpoint | None, **sources: Any
-) -> Iterator[FileRun]:
+) -> Iterator[Run]:
     """A new run, or the one saved in the checkpoint."""
     with nullcontext() if saved is None else saved.locked(options.resume):
         folder = None if saved is None or saved.file.exists() else saved.row_cache
-        run = FileRun(rows, options, folder=folder, **sources)
+        run = Run(FileRows(rows, options, folder=folder, **sources), options)
         if saved is not None:
             saved.resume(run)
         with closing(run.rows):

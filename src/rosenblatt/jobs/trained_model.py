@@ -22,14 +22,14 @@ from rosenblatt.process import Stopped
 
 if TYPE_CHECKING:
     from rosenblatt.jobs.checkpoint import Checkpoint
-    from rosenblatt.jobs.run import FileRun
+    from rosenblatt.jobs.run import Run
 
 _WORDS = 25  # strongest features per class that a model names
 
 ArrayMap = Callable[[np.ndarray], np.ndarray]
 
 
-def trained_model(run: FileRun) -> Model:
+def trained_model(run: Run) -> Model:
     """The current model of a run."""
     multilabel = run.source.features.multilabel
     classes, reorder = _sorted_classes(
@@ -38,7 +38,7 @@ def trained_model(run: FileRun) -> Model:
     weights, bias = _model_weights(run)
     state = _state(run)
     places, select = _used_features(weights, state)
-    columns, weights = select(run.rows.numbering.columns[: len(weights)]), reorder(select(weights))
+    columns, weights = select(run.rows.columns[: len(weights)]), reorder(select(weights))
     state |= {name: reorder(select(state[name])) for name in ("W", "U") if name in state}
     state["bias"] = reorder(state["bias"])
     if run.rows.rarity is not None:
@@ -55,20 +55,20 @@ def trained_model(run: FileRun) -> Model:
         history=[_epoch_record(asdict(epoch)) for epoch in run.history],
         words=_words(run, classes, columns[:NEAR], weights[:NEAR]),
         state={name: np.ascontiguousarray(array) for name, array in state.items()},
-        fingerprint=run.source.fingerprint(),
+        fingerprint=run.rows.fingerprint(),
         calibration=run.held_out.calibration,
         threshold=run.held_out.threshold,
     )
 
 
-def _model_weights(run: FileRun) -> tuple[np.ndarray, np.ndarray]:
+def _model_weights(run: Run) -> tuple[np.ndarray, np.ndarray]:
     """The weights (features, problems) and biases of the model: kept, averaged or last ones."""
     kept, averaged = run.progress.kept, run.options.average
     weights, bias = run.learner.weights(averaged) if kept is None else kept.weights
     return np.ascontiguousarray(weights.T), bias
 
 
-def _state(run: FileRun) -> dict[str, Any]:
+def _state(run: Run) -> dict[str, Any]:
     """What is needed to continue training from the model."""
     state = run.learner.state()
     wide = {"W": state.weights} | ({"U": state.sums} if run.learner.averaging else {})
@@ -93,7 +93,7 @@ def _used_features(weights: np.ndarray, state: dict[str, Any]) -> tuple[np.ndarr
 
 
 def _words(
-    run: FileRun, names: tuple[str, ...], columns: np.ndarray, weights: np.ndarray
+    run: Run, names: tuple[str, ...], columns: np.ndarray, weights: np.ndarray
 ) -> dict[str, list[tuple[str, float]]]:
     """The strongest features of each class, among those that occur in the first rows.
 
@@ -169,7 +169,7 @@ def save_or_fall_back(model: Model, target: Path) -> None:
         raise OSError(error.errno, message, os.fspath(target)) from None
 
 
-def finished(run: FileRun, saved: Checkpoint | None, out: str | os.PathLike[str] | None) -> Model:
+def finished(run: Run, saved: Checkpoint | None, out: str | os.PathLike[str] | None) -> Model:
     """The model of a run that is over; it is saved, then the checkpoint is removed."""
     model = run.model()
     if out is not None:
@@ -180,7 +180,7 @@ def finished(run: FileRun, saved: Checkpoint | None, out: str | os.PathLike[str]
 
 
 def stopped(
-    run: FileRun, saved: Checkpoint | None, out: str | os.PathLike[str] | None, signal: int
+    run: Run, saved: Checkpoint | None, out: str | os.PathLike[str] | None, signal: int
 ) -> BaseException:
     """Save an interrupted run or its model; returns the exception that says how to continue."""
     if saved is not None:

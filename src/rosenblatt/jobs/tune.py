@@ -17,10 +17,12 @@ import pyarrow as pa
 from rosenblatt.data import Batch, Source
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.jobs.options import TrainOptions
-from rosenblatt.jobs.run import FileRun, with_defaults
+from rosenblatt.jobs.rows import FileRows
+from rosenblatt.jobs.run import Run
 from rosenblatt.kernels import jit
 from rosenblatt.kernels.text import Ngrams, Rows
 from rosenblatt.training import run as run_epochs
+from rosenblatt.training.defaults import options_for_files
 
 _KEEP = 3  # one in three goes on to three times the rows
 _BRACKET = 9  # choices that a bracket begins with
@@ -183,8 +185,9 @@ def tune(
     until = _now() + seconds
     rows = _Rows(source, valid, until - 0.75 * seconds)
     fixed = _fixed_values(options, source)
-    options = with_defaults(options, source.features)
-    default = Choice(source.features.ngrams, **{n: getattr(options, n) for n in Choice.TUNED})
+    usual = options_for_files(source.features.is_plain_table, shards=1)
+    values = {name: usual[name] for name in Choice.TUNED}
+    default = Choice(**{"ngrams": source.features.ngrams} | values | fixed)
     untried = _Untried(default, fixed, rows.has_text, rows.n_classes, options.seed)
     trials: list[Trial] = []
     shares = [s for s in (1 / _KEEP**2, 1 / _KEEP) if s * rows.count >= _FEW_ROWS] + [1.0]
@@ -237,7 +240,7 @@ def _run_trial(
     source, valid = rows.hashed(choice.ngrams, share)
     held_out = 0.0 if valid is not None else min(0.3, max(0.1, _HELD_OUT / rows.count))
     trial_options = replace(choice.options(options), holdout=held_out, memory=_MOST_CACHED)
-    run = FileRun(source, trial_options, valid=valid, threads=threads)
+    run = Run(FileRows(source, trial_options, valid=valid, threads=threads), trial_options)
     with closing(run.rows):
         part, plan = next(run.phases())
         spent, at = [0.0, 0.0], perf_counter()  # in walks over rows, and between epochs

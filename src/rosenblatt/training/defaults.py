@@ -4,7 +4,7 @@ For rows in memory, threshold and padding are in units of the data: an update by
 own margin by ``η·(‖x‖² + c²)``. In units of the mean of that gain, the best threshold is much the
 same for all data: docs/guide/settings.md has the study. Multiplying X by a number multiplies the
 threshold by its square, and predictions do not change (to the last bit if the number is a power of
-two).
+two). Rows of files have a length of about 1: :func:`options_for_files` says what least errs there.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ GAINS = 2.0  # the threshold: how many updates by a typical row it takes to pass
 PADDING = 0.5  # the padding constant, as a share of the root mean square length of the rows
 MOST_PAIRWISE = 16  # classes up to which "auto" is one against one
 ROWS_THAT_DECIDE = 256  # in online learning, the rows that the mean is taken over
+TABLE_VISITS = 20_000  # of a table before held-out rows may end a run, or else the epochs:
+TABLE_EPOCHS = 16
+MIXED_UPDATES = 4.0  # the threshold for text on shards, in updates as they are mixed
+ENOUGH_HELD_OUT = 40_000  # rows; fewer cannot tell one number of epochs from another
 _BITS = 8
 
 
@@ -140,3 +144,54 @@ def multiclass_of(
         return given
     by_pairs = 2 < n_classes <= MOST_PAIRWISE and n_features <= 2 * rows / n_classes
     return "ovo" if by_pairs else "joint"
+
+
+def options_for_files(is_table: bool, shards: int) -> dict[str, Any]:
+    """The options of training from files where they are not given; a table is without text.
+
+    An update of one of S shards changes the mixed weights by 1/S of it: to reach the threshold of
+    one machine would take S times as many epochs. Tables have more epochs, and a threshold between.
+
+    >>> [options_for_files(True, shards)["threshold"] for shards in (1, 4, 16)]
+    [4.0, 2.0, 1.0]
+    >>> [options_for_files(False, shards)["threshold"] for shards in (1, 4, 16)]
+    [2.0, 1.0, 0.25]
+    """
+    threshold = 4.0 / math.sqrt(shards) if is_table else min(2.0, MIXED_UPDATES / shards)
+    return {
+        "threshold": threshold,
+        "padding": 0.5 if is_table else 0.1,
+        "multiclass": "joint" if is_table else "ovr",
+        "max_epochs": 20 if shards == 1 else _epochs_on_shards(is_table),
+        "average": True,
+        "rule": "perceptron",
+    }
+
+
+def average_of_files(is_table: bool, shards: int) -> str:
+    """The average of a run over files.
+
+    A table takes few epochs: the last half may be a single one. Early weights of a run on shards
+    come from one shard alone, so that an average over all steps is worse.
+    """
+    return "average" if is_table and shards == 1 else "late_average"
+
+
+def least_visits(is_table: bool, shards: int, rows: int, held_out: int) -> int:
+    """The visits before held-out rows may end a run; few of them compare epochs badly."""
+    if shards == 1:
+        return TABLE_VISITS if is_table else 0
+    return 0 if held_out >= ENOUGH_HELD_OUT else _epochs_on_shards(is_table) * rows
+
+
+def least_refit_epochs(is_table: bool, shards: int, rows: int, held_out: int) -> int:
+    """The least number of epochs of a refit: rather too many than what few held-out rows say."""
+    least = min(math.ceil(TABLE_VISITS / max(1, rows)), TABLE_EPOCHS) if is_table else 0
+    if shards == 1 or held_out >= ENOUGH_HELD_OUT:
+        return least
+    return max(least, _epochs_on_shards(is_table))
+
+
+def _epochs_on_shards(is_table: bool) -> int:
+    """Between two mixings a shard takes as many steps as it has rows; tables need more of them."""
+    return 64 if is_table else 16
