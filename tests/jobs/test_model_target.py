@@ -52,6 +52,7 @@ def test_a_folder_that_cannot_be_written_is_detected_before_training(rows, tmp_p
 def test_a_model_that_finds_the_disk_full_is_saved_elsewhere_and_says_where(
     rows, tmp_path, monkeypatch
 ):
+    train(rows, label=1)  # so that no kernel is compiled, and written, in between
     (tmp_path / "other").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "other"))
     write, calls = os.fsync, []
