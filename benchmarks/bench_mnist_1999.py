@@ -33,7 +33,7 @@ from common import machine, mnist
 from rosenblatt import KernelPerceptron
 from rosenblatt.atomic_files import atomic_write
 from rosenblatt.estimators._kernel_functions import kernel_of
-from rosenblatt.learners.votes import scores_by
+from rosenblatt.learners.log import scores_by
 
 RESULTS = Path(__file__).parent / "results" / "mnist_1999.json"
 EPOCHS = {1: (0.1, 1, 4), 2: (0.1, 1, 4, 10), 3: (0.1, 1, 4, 10)} | dict.fromkeys(

@@ -107,7 +107,7 @@ def test_neither_block_size_nor_memory_changes_the_result(data, options, block, 
                 self.block_rows, self.pending_rows, self.chunk_rows = block, pending, 2
                 self.cache = self.cache[:pending]
 
-        patch.setattr("rosenblatt.estimators._dual_model.GramBlocks", Small)
+        patch.setattr("rosenblatt.estimators.kernel_perceptron.GramBlocks", Small)
         blocked = KernelPerceptron.textbook(**POLY, degree=2, **options).fit(X, y)
     for name in ("problems", "rows", "taus", "times"):
         assert np.array_equal(getattr(plain.state_.log, name), getattr(blocked.state_.log, name))

@@ -7,6 +7,7 @@ from weakref import WeakSet
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 import rosenblatt
 from rosenblatt import gpu
@@ -228,6 +229,13 @@ def test_a_saved_model_is_one_of_the_processor(standin, tmp_path, kind):
     loaded = rosenblatt.load(tmp_path / "a.model")
     assert type(loaded) is getattr(rosenblatt, kind)
     np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+
+
+@needs_compiler
+def test_a_fit_that_the_budget_ended_warns_as_on_the_processor(standin):
+    for home in (rosenblatt, gpu):
+        with pytest.warns(ConvergenceWarning, match="2 epochs of max_iter ended the fit"):
+            home.Perceptron.textbook(max_iter=2, tol=1e-9).fit(*digits())
 
 
 def test_methods_are_there_as_on_the_processor():

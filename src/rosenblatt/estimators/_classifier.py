@@ -28,6 +28,7 @@ def learns_online(estimator: Any) -> bool:
     """Whether there is a `partial_fit`: not for options that need all examples at once."""
     need_all = {
         "keep": "best", "update": "batch", "class_weight": "balanced", "feature_rates": "idf",
+        "kernel": "precomputed",
     }  # fmt: skip
     for name, value in need_all.items():
         given = getattr(estimator, name, None)

@@ -60,6 +60,11 @@ class ModelKernel:
             options["kernel"], self.gamma, options["coef0"], options["degree"], product
         )
 
+    def entries(self, X: Any, support: Any) -> np.ndarray:
+        """The entries between rows and support rows, or support row numbers if precomputed."""
+        function = self.function
+        return np.ascontiguousarray(X[:, support] if function is None else function(X, support))
+
     def check_same(self, model: Any) -> None:
         """Refuse to continue if the parameters of the kernel were changed."""
         changed = [name for name, was in self.options.items() if getattr(model, name) != was]
@@ -70,6 +75,13 @@ class ModelKernel:
                 f"A model that was trained with {was} cannot continue with {now}. Set it back, or "
                 "fit a new model."
             )
+
+
+def stacked(above: Any, below: Any) -> Any:
+    """The rows of two matrices, dense or sparse; sparse if either is."""
+    if sparse.issparse(above) or sparse.issparse(below):
+        return sparse.vstack([above, below], format="csr", dtype=below.dtype)
+    return np.concatenate([above, below])
 
 
 def _mean_diagonal(function: Kernel | None, X: Any) -> float:

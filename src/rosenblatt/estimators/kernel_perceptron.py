@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Real
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
 
+from rosenblatt import rules
 from rosenblatt.estimators import _checks as checks
-from rosenblatt.estimators._classifier import learns_online, progress_bar
-from rosenblatt.estimators._dual_model import DualModel
-from rosenblatt.estimators._kernel_functions import ModelKernel
+from rosenblatt.estimators._classifier import Classifier, learns_online, progress_bar
+from rosenblatt.estimators._input import FLOATS, checked_data
+from rosenblatt.estimators._kernel_functions import ModelKernel, stacked
 from rosenblatt.estimators._targets import Targets, arrivals
-from rosenblatt.learners.examples import examples_of
+from rosenblatt.learners.dual import Dual
+from rosenblatt.learners.examples import Examples, examples_of
+from rosenblatt.learners.gram_blocks import GramBlocks
+from rosenblatt.learners.log import MOST_COPIES, DualState, Moment, coefficients, scores_by
+from rosenblatt.learners.problems import Problems, votes
 from rosenblatt.training import Drawn, Progress, kept_weights, run
+from rosenblatt.training.defaults import threshold_of
 
 
-def _learns_online(estimator: KernelPerceptron) -> bool:
-    """Whether there is a `partial_fit`: not for a precomputed kernel."""
-    if estimator.kernel == "precomputed":
-        raise AttributeError(
-            "partial_fit needs the rows themselves, but kernel='precomputed' has only their Gram "
-            "matrix. Use fit, or give the kernel as a function."
-        )
-    return learns_online(estimator)
+class HeldRows(NamedTuple):
+    """Rows to validate on, with their class numbers and weights."""
+
+    X: Any
+    codes: np.ndarray
+    weights: np.ndarray
 
 
-class KernelPerceptron(DualModel):
+class KernelPerceptron(Classifier):
     """The perceptron in the feature space of a kernel: averaged, last or voted weights.
 
     The algorithm is that of :class:`rosenblatt.Perceptron` through the origin of the feature space,
@@ -125,6 +131,12 @@ class KernelPerceptron(DualModel):
     >>> model.predict(X), model.dual_coef_
     (array([0, 1, 1, 0]), array([[-7.,  5.,  5., -4.]]))
     """
+
+    classes_: Any
+    state_: DualState
+    support_: Any
+    _kernel: ModelKernel
+    _progress: Progress
 
     _parameter_constraints = checks.CONSTRAINTS | {
         "multiclass": [StrOptions({"ovr", "ovo", "joint"})],
@@ -237,7 +249,7 @@ class KernelPerceptron(DualModel):
         with checks.untouched_on_failure(self):
             self._check_parameters()
             continues = self.warm_start and hasattr(self, "state_")
-            known = self.classes_ if continues else None
+            earlier_classes = self.classes_ if continues else None
             X, y = self._checked(X, y, reset=not continues)
             targets = Targets.of(y)
             self.classes_ = targets.classes
@@ -245,7 +257,7 @@ class KernelPerceptron(DualModel):
             omega = targets.weights(copies, self.class_weight)
             random = check_random_state(self.random_state)
             if continues:
-                self._check_continues(known)
+                self._check_continues(earlier_classes)
             else:
                 self._kernel = ModelKernel.by_rows(self, X, copies)
                 X = X.astype(self._kernel.dtype, copy=False)
@@ -269,16 +281,7 @@ class KernelPerceptron(DualModel):
         checks.warn_of_budget(self)
         return self
 
-    def _check_continues(self, known: Any) -> None:
-        """Refuse a warm start with another kernel or other classes than those known."""
-        self._kernel.check_same(self)
-        if not np.array_equal(known, self.classes_):
-            raise ValueError(
-                f"warm_start continues with the classes of the last fit, {known}, but y holds "
-                f"{self.classes_}."
-            )
-
-    @available_if(_learns_online)
+    @available_if(learns_online)
     def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:
         """Learn from the rows once, in the given order.
 
@@ -315,8 +318,8 @@ class KernelPerceptron(DualModel):
             for start, end, known in arrivals(y, self.classes_):
                 self.state_ = self.state_.grown(self.classes_, known, self.multiclass)
                 self.classes_, codes = known, np.searchsorted(known, y[start:end])
-                some = weights[start:end] if weights.size > 1 else weights
-                omega = checks.weighted_by_class(some, self.class_weight, known, codes)
+                omega = weights[start:end] if weights.size > 1 else weights
+                omega = checks.weighted_by_class(omega, self.class_weight, known, codes)
                 learner, examples = self._learner(X[start:end], codes, omega, self._dual_on_host)
                 order = np.arange(self.support_.size, len(examples), dtype=np.uint64)
                 order = order[omega > 0] if omega.size > 1 else order
@@ -337,3 +340,146 @@ class KernelPerceptron(DualModel):
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+    def _check_continues(self, classes: Any) -> None:
+        """Refuse a warm start with another kernel or other classes than the last fit's."""
+        self._kernel.check_same(self)
+        if not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                f"warm_start continues with the classes of the last fit, {classes}, but y holds "
+                f"{self.classes_}."
+            )
+
+    def _scores_of(self, X: Any) -> Any:
+        """The scores of checked rows, see :meth:`decision_function`."""
+        support = self.support_ if self.kernel == "precomputed" else self.support_vectors_
+        scores = self._scores(X, *self.state_.at_best(), support)
+        if self.multiclass == "ovo" and len(self.classes_) > 2:
+            scores = votes(scores, self._problems())
+        return scores if len(self.classes_) > 2 else scores[:, 0]
+
+    def _checked_rows(self, X: Any) -> Any:
+        return self._checked(X, reset=False)
+
+    def _checked(self, X, y="no_validation", *, reset) -> Any:
+        """X, or X and y, checked."""
+        dtype = FLOATS if reset else self._kernel.dtype
+        csr = "csr" if self.kernel != "precomputed" else False
+        checked = checked_data(self, X, y, accept_sparse=csr, dtype=dtype, reset=reset)
+        X = checked[0] if isinstance(checked, tuple) else checked
+        if reset and self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(f"A precomputed Gram matrix must be square; X has shape {X.shape}.")
+        return checked
+
+    def _online_rows(self, X, y, classes, sample_weight) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The checked rows, labels and weights; those of the first call decide the kernel."""
+        self._check_parameters()
+        is_first = not hasattr(self, "state_")
+        if not is_first:
+            self._kernel.check_same(self)
+        X, y = self._checked(X, y, reset=is_first)
+        check_classification_targets(y)
+        weights = checks.check_weights(sample_weight, len(y))
+        if is_first:
+            self.classes_ = np.unique(y[:0] if classes is None else classes)
+            self._kernel = ModelKernel.by_rows(self, X, weights)
+            X = X.astype(self._kernel.dtype, copy=False)
+            self._reset()
+        else:
+            checks.check_named(classes, self.classes_)
+        return X, y, weights
+
+    def _problems(self) -> Problems:
+        threshold, n_classes = 0.0, len(self.classes_)
+        if self.mistake == "margin":
+            joint = self.multiclass == "joint" and n_classes > 2
+            threshold = threshold_of(self.threshold, self._kernel.unit, 0.0, 1.0, joint)
+        thresholds = rules.thresholds(self.mistake, threshold)
+        return Problems(n_classes, self.multiclass, thresholds)
+
+    def _scores(self, X, log, clock, support) -> np.ndarray:
+        """The scores (rows, problems) by a log; `support` holds row numbers if precomputed."""
+        return scores_by(
+            lambda rows: self._kernel.entries(X[rows], support), X.shape[0], log, clock, self.keep,
+            support.shape[0], self.cache_size, self._problems().joint,
+        )  # fmt: skip
+
+    def _held_rows(self, X, targets, omega, X_val, y_val, random) -> tuple[Any, np.ndarray]:
+        """The rows to validate on, or None, and the weights of all rows with theirs set to zero."""
+        out, remaining = self._held_out(targets, omega, X_val, y_val, random)
+        if X_val is not None:
+            X_val, y_val = self._checked(X_val, y_val, reset=False)
+            codes = targets.of_validation(y_val).codes
+            return HeldRows(X_val, codes, np.ones(len(codes))), remaining
+        if out is None:
+            return None, remaining
+        weights = np.broadcast_to(omega, targets.codes.shape)[out]
+        return HeldRows(X[out], targets.codes[out], weights), remaining
+
+    def _validation_error(self, held: HeldRows, learner: Any, averaged: bool) -> float:
+        """The weighted share of the held-out rows that a learner predicts wrong."""
+        guesses = learner.problems.decide(self._scores_by(learner, held.X))
+        return float(held.weights[guesses != held.codes].sum() / held.weights.sum())
+
+    def _scores_by(self, learner: Any, X: Any) -> np.ndarray:
+        """The scores of rows by the log of a learner."""
+        support, log = learner.log.by_row()
+        rows = support if self.kernel == "precomputed" else learner.gram.X[support]
+        return self._scores(X, log, learner.clock, rows)
+
+    def _reset(self) -> None:
+        """Forget all updates."""
+        self.state_, self._progress = DualState.zero(len(self._problems())), Progress()
+        self.support_, self._rows_seen = np.empty(0, np.int64), 0
+        self.__dict__.pop("support_vectors_", None)
+        if self.kernel != "precomputed":
+            self.support_vectors_ = np.empty((0, self.n_features_in_), self._kernel.dtype)
+
+    def _learner(self, X, codes, omega, make: Callable[[Any], Any]) -> tuple[Any, Examples]:
+        """A learner in the present state, and its examples: the support rows, then X.
+
+        `make` constructs it: :meth:`_dual`, or :meth:`_dual_on_host` to learn online.
+        """
+        if self.kernel == "precomputed" and self.support_.size:
+            raise ValueError("warm_start needs the rows themselves, not their Gram matrix.")
+        if self.keep == "vote" and np.max(omega, initial=0.0) > MOST_COPIES:
+            raise ValueError(
+                f"keep='vote' counts a row of weight w as w copies, at most {MOST_COPIES:,}, but a "
+                f"weight is {np.max(omega):g}; divide sample_weight and class_weight by a number, "
+                "or use keep='average'."
+            )
+        n = self.support_.size
+        if n:  # the support rows are not visited again
+            X = stacked(self.support_vectors_, X)
+            omega = np.concatenate([np.zeros(n), np.broadcast_to(omega, codes.shape)])
+            codes = np.concatenate([np.zeros(n, codes.dtype), codes])
+        return make(X), examples_of(X, codes, omega)
+
+    def _dual(self, X: Any) -> Any:
+        """The learner of a fit, in the present state."""
+        return self._dual_on_host(X, self.max_iter)
+
+    def _dual_on_host(self, X: Any, epochs: int = 1) -> Dual:
+        gram = GramBlocks(self._kernel.function, X, self.cache_size)
+        if epochs > 1:  # each entry is used again
+            gram.make_all(None if callable(self.kernel) else self._kernel.function_by)
+        return Dual(self._problems(), gram, self.state_, epochs=epochs)
+
+    def _take(
+        self, learner: Dual, n_rows: int, progress: Progress, kept: Moment | None = None
+    ) -> None:
+        """Set the state, support rows and attributes after learning from `n_rows` rows."""
+        state, numbers = learner.state(), np.arange(n_rows) + self._rows_seen
+        support, log = state.log.by_row()
+        self.support_ = np.concatenate([self.support_, numbers])[support]
+        if self.kernel != "precomputed":
+            self.support_vectors_ = learner.gram.host_rows(support)
+        self._rows_seen += n_rows
+        self._describe(replace(state, log=log, kept=kept), progress)
+
+    def _describe(self, state: DualState, progress: Progress) -> None:
+        """Set the attributes that follow from the state and the progress."""
+        self.state_, self._progress = state, progress
+        checks.describe_run(self, progress)
+        self.dual_coef_ = coefficients(*state.at_best(), self.keep, self.support_.size)
+        self.problem_updates_ = state.updates

@@ -47,11 +47,11 @@ def problem_table(specs: Sequence[Spec], n_classes: int) -> np.ndarray[Any, np.d
     else:
         sides = [(-1, c) for c in range(n_classes)]
     for number, spec in enumerate(specs):
-        own = table[number * per_model : (number + 1) * per_model]
-        own["below"], own["above"] = (rounded_down(t, dtype) for t in spec.thresholds)
-        own["padding"] = spec.padding * spec.padding
-        own["negative"], own["positive"] = zip(*sides, strict=True)
-        own["model"], own["active"] = number, 1
+        rows = table[number * per_model : (number + 1) * per_model]
+        rows["below"], rows["above"] = (rounded_down(t, dtype) for t in spec.thresholds)
+        rows["padding"] = spec.padding * spec.padding
+        rows["negative"], rows["positive"] = zip(*sides, strict=True)
+        rows["model"], rows["active"] = number, 1
     return table
 
 
@@ -98,7 +98,9 @@ class Blocks:
         n_features: int,
         block_rows: int | None = None,
     ) -> None:
-        self.device, self.specs, self.n_classes = device, list(specs), n_classes
+        self.device = device
+        self.specs = list(specs)
+        self.n_classes = n_classes
         multiclass, rates = specs[0].multiclass, specs[0].rates
         self.n_features, self.dtype = n_features, np.dtype(specs[0].dtype)
         self.is_joint = multiclass == "joint" and n_classes > 2
@@ -145,9 +147,10 @@ class Blocks:
             (w.astype(np.float64) ** 2).sum(axis=1) + b * b / self._scale
             for w, b in (now, (self.W.astype(np.float64) - W, self.bias - bias))
         ]
-        found = self.device.host(self.device.xp.stack(squares)).reshape(2, len(self.specs), -1)
+        per_problem = self.device.host(self.device.xp.stack(squares))
+        per_model = per_problem.reshape(2, len(self.specs), -1).sum(axis=2)
         W[...], bias[...] = now
-        return np.sqrt(found.sum(axis=2).T)
+        return np.sqrt(per_model.T)
 
     # The walk
 
@@ -228,7 +231,8 @@ class Blocks:
         for chunk in rows.chunks(order):
             for start in range(0, chunk.visits, self.size):
                 n = min(self.size, chunk.visits - start)
-                at, counts, clock = chunk.first + start, buffers.counts.copy(), self.clock.copy()
+                at = chunk.first + start
+                counts, clock = buffers.counts.copy(), self.clock.copy()
                 X, rated = self._prepare(chunk, start, n, 0)
                 self._walk_block(X, at, 0)
                 per_row = self.device.host(buffers.row_updates[0, :n]).astype(np.int64)
@@ -369,10 +373,10 @@ class Blocks:
         if omega is None:
             visits, weight = [len(visited)] * m, [examples.weight_of(visited)] * m
         else:
-            own = omega[:, visited.astype(np.intp)]
+            of_visits = omega[:, visited.astype(np.intp)]
             weightings = self.host_table["weights"][:: self.per_model]
-            visits = np.count_nonzero(own, axis=1)[weightings].tolist()
-            weight = own.sum(axis=1)[weightings].tolist()
+            visits = np.count_nonzero(of_visits, axis=1)[weightings].tolist()
+            weight = of_visits.sum(axis=1)[weightings].tolist()
         return [
             Tally(
                 visits[i], weight[i], int(updates[i]), int(updates[i] if pairs else updated[i]),
@@ -416,7 +420,8 @@ class Buffers:
     etas: Any = None
 
     def __init__(self, blocks: Blocks, room: int) -> None:
-        xp, n, size, models = blocks.device.xp, blocks.n, blocks.size, len(blocks.specs)
+        xp = blocks.device.xp
+        n, size, models = blocks.n, blocks.size, len(blocks.specs)
         self.room, shape = room, (size, blocks.n_features)
         self.X = [xp.empty(shape, blocks.dtype) for _ in range(SLOTS)]
         rated = blocks.rates is not None

@@ -14,10 +14,9 @@ from rosenblatt.gpu.device import NO_POINTER, translated_errors
 from rosenblatt.learners import Spec
 from rosenblatt.learners.dual import Logged, check_finite
 from rosenblatt.learners.examples import ONE, Examples
-from rosenblatt.learners.log import DualState, Log, Moment
+from rosenblatt.learners.log import DualState, Log, Moment, votes
 from rosenblatt.learners.problems import Problems
 from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
-from rosenblatt.learners.votes import votes
 
 VOTE_MEGABYTES = 6144  # of memory for kernel entries when all weights vote
 _SHARE_OF_MEMORY = 0.7  # of the free GPU memory that Gram entries may take
@@ -39,7 +38,10 @@ class DeviceGram:
         self, device: Any, kernel: Callable[[Any], Any] | None, X: Any, block_rows: int = 1024,
         megabytes: float | None = None,
     ) -> None:  # fmt: skip
-        self.device, self.n, self.block_rows, self._given = device, X.shape[0], block_rows, X
+        self.device = device
+        self.n = X.shape[0]
+        self.block_rows = block_rows
+        self._host_X = X
         with device.main:
             self.X = device.xp.ascontiguousarray(device.xp.asarray(X))
             self._tf32 = kernel is not None and self._is_exact_in_tf32()
@@ -89,13 +91,13 @@ class DeviceGram:
     def cached_rows(self, rows: Array) -> Array:
         """The indices in ``K`` of the Gram rows of at most a block of rows, computed if missing."""
         missing = rows[self.slots[rows] < 0]
-        kept = missing[: self.capacity - self.cached]
-        if kept.size:
-            places = np.arange(self.cached, self.cached + kept.size)
-            self.K[self.cached : self.cached + kept.size] = self._entries(kept)
-            self.slots[kept] = places
-            self.cached += kept.size
-        places, uncached = self.slots[rows].copy(), missing[kept.size :]
+        cached = missing[: self.capacity - self.cached]
+        if cached.size:
+            places = np.arange(self.cached, self.cached + cached.size)
+            self.K[self.cached : self.cached + cached.size] = self._entries(cached)
+            self.slots[cached] = places
+            self.cached += cached.size
+        places, uncached = self.slots[rows].copy(), missing[cached.size :]
         if uncached.size:
             end = self.capacity + uncached.size
             self.K[self.capacity : end] = self._entries(uncached)
@@ -109,18 +111,18 @@ class DeviceGram:
         """Other rows, on the GPU."""
         return self.device.xp.asarray(X)
 
-    def given(self, rows: Array) -> Any:
-        """Some rows of the matrix as it was given, in host memory."""
-        return self._given[rows]
+    def host_rows(self, rows: Array) -> Any:
+        """Some rows of the matrix, in host memory."""
+        return self._host_X[rows]
 
     def combined(self, rows: Array, coefficients: Array) -> Any:
         """``coefficients @ K(rows, all)`` in double precision."""
         xp, out = self.device.xp, self.device.xp.zeros((len(coefficients), self.n))
         for start in range(0, rows.size, self.block_rows):
-            some = slice(start, start + self.block_rows)
-            here = rows[some]
-            K = self.K[xp.asarray(here)] if self.is_whole else self._entries(here)
-            out += xp.asarray(coefficients[:, some]) @ K.astype(np.float64)
+            block = slice(start, start + self.block_rows)
+            numbers = rows[block]
+            K = self.K[xp.asarray(numbers)] if self.is_whole else self._entries(numbers)
+            out += xp.asarray(coefficients[:, block]) @ K.astype(np.float64)
         return out
 
 
@@ -144,7 +146,8 @@ class DeviceDual(Logged):
         self, problems: Problems, gram: DeviceGram, state: DualState | None = None
     ) -> None:
         super().__init__(problems, gram, state)
-        self.device, n, state = gram.device, len(problems), self._initial
+        self.device = gram.device
+        n, state = len(problems), self._initial
         spec = Spec(None, problems.multiclass, problems.thresholds, padding=0.0)
         table = problem_table([spec], problems.n_classes)
         xp = self.device.xp
@@ -237,10 +240,15 @@ class DualWalk:
     def __init__(
         self, learner: DeviceDual, examples: Examples, visits: int, weighted: bool, copies: int
     ) -> None:
-        xp, n, size = learner.device.xp, len(learner.problems), learner.gram.block_rows
+        xp = learner.device.xp
+        n, size = len(learner.problems), learner.gram.block_rows
         # A proxy: a cycle would keep the memory until garbage is collected.
-        self.learner, self.examples, self.n, self.size = proxy(learner), examples, n, size
-        self.weighted, self.copies, self.cap = weighted, copies, size * copies
+        self.learner = proxy(learner)
+        self.examples = examples
+        self.n, self.size = n, size
+        self.weighted = weighted
+        self.copies = copies
+        self.cap = size * copies
         self.is_pairwise = learner.problems.multiclass == "ovo" and learner.problems.n_classes > 2
         self.order, self.codes = xp.empty(visits, np.int32), xp.empty(visits, np.int32)
         self.omega = xp.empty(visits) if weighted else None
@@ -418,7 +426,7 @@ class DualWalk:
 
 
 def device_votes(device: Any, K: Any, log: Log, clock: Array, joint: bool) -> Any:
-    """The votes of :func:`rosenblatt.learners.votes.votes`, for kernel entries on the GPU."""
+    """The votes of :func:`rosenblatt.learners.log.votes`, for kernel entries on the GPU."""
     xp, problems, rows = device.xp, clock.size, len(K)
     if joint:
         return xp.asarray(votes(np.ascontiguousarray(device.host(K)), log, clock, joint))

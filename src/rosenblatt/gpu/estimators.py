@@ -17,15 +17,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
 from rosenblatt.estimators import kernel_perceptron, perceptron
-from rosenblatt.estimators._checks import untouched_on_failure
 from rosenblatt.estimators._classifier import Classifier
 from rosenblatt.estimators._input import FLOATS
-from rosenblatt.estimators._linear import linear_scores
+from rosenblatt.estimators._linear import Run, linear_scores
 from rosenblatt.gpu.arrays import device_of, is_on_cuda, like_input, to_host
 from rosenblatt.gpu.device import DeviceError, current_device, translated_errors
 from rosenblatt.gpu.dual import VOTE_MEGABYTES, DeviceDual, DeviceGram, device_votes
-from rosenblatt.learners.problems import votes
-from rosenblatt.learners.votes import scores_by
+from rosenblatt.learners.log import scores_by
+from rosenblatt.learners.problems import decided, votes
 
 
 def checked_rows(estimator: Any, X: Any, dtypes: list[Any]) -> Any:
@@ -68,9 +67,8 @@ class OnDevice(Classifier):
             return super().predict(X)
         scores = self._device_scores(X)
         if getattr(self, "multiclass_", None) == "labels":
-            return like_input((scores > 0).astype(np.int64), X)
-        codes = scores.argmax(axis=1) if scores.ndim > 1 else (scores > 0).astype(np.int64)
-        labels = self.classes_[to_host(codes)]
+            return like_input(decided(scores, multilabel=True).astype(np.int64), X)
+        labels = self.classes_[to_host(decided(scores))]
         return like_input(labels, X) if labels.dtype.kind in "iufb" else labels
 
     def score(self, X, y, sample_weight=None) -> float:
@@ -111,26 +109,23 @@ class Perceptron(OnDevice, perceptron.Perceptron):
     the weights at epoch ends only. `docs/guide/gpu.md` says what pays.
     """
 
-    def fit(
-        self, X, y, coef_init=None, intercept_init=None, sample_weight=None, X_val=None, y_val=None
-    ) -> Self:
-        """Train until a stopping rule ends the run, with the arguments of the base class."""
+    def _prepare(
+        self, X, y, coef_init=None, intercept_init=None, sample_weight=None, X_val=None, y_val=None,
+        device="cuda",
+    ) -> Run:  # fmt: skip
+        """Check a copy of the input in host memory, and walk over the rows where they lie."""
         self._check_rows_to_fit(X)
-        host, starts = to_host(X), (coef_init, intercept_init)
-        with untouched_on_failure(self):
-            run = self._prepare(
-                host, to_host(y), *starts, sample_weight, to_host(X_val), to_host(y_val), "cuda"
+        rows, labels = (to_host(X), to_host(X_val)), (to_host(y), to_host(y_val))
+        run = super()._prepare(
+            rows[0], labels[0], coef_init, intercept_init, sample_weight, rows[1], labels[1], device
+        )
+        if run.data.examples.sets is not None:
+            raise ValueError(
+                "Several labels per row are learned on the processor: use rosenblatt.Perceptron."
             )
-            if run.data.examples.sets is not None:
-                raise ValueError(
-                    "Several labels per row are learned on the processor: use "
-                    "rosenblatt.Perceptron."
-                )
-            if host is not X:
-                run.learner.use_rows(run.data.examples, X)
-            self._run(run)
-            self._finish(run)
-        return self
+        if device == "cuda" and is_on_cuda(X):
+            run.learner.use_rows(run.data.examples, X)
+        return run
 
     def _scores_of(self, X: Any) -> Any:
         """The scores of checked rows, on the device if they lie there."""
@@ -190,7 +185,7 @@ class KernelPerceptron(OnDevice, kernel_perceptron.KernelPerceptron):
                 gram = DeviceGram(device, self._kernel.function_by, support, megabytes=0)
 
                 def entries(rows: slice) -> Any:
-                    return gram.kernel(gram.X, X[rows]).T
+                    return gram.kernel(gram.X, X[rows]).T  # type: ignore[misc]
 
             return scores_by(
                 entries, len(X), log, clock, self.keep, support.shape[0], VOTE_MEGABYTES, joint,

@@ -49,7 +49,7 @@ class DeviceLinear(CountedByScores):
         self.averaging = spec.averaging
         self.batch = spec.batch
         self.problems = Problems(blocks.n_classes, spec.multiclass, spec.thresholds)
-        self.own = slice(number * blocks.per_model, (number + 1) * blocks.per_model)
+        self.span = slice(number * blocks.per_model, (number + 1) * blocks.per_model)
 
     def use_rows(self, examples: Examples, X: Any) -> None:
         """Take the rows of these examples from X, the same rows on the device."""
@@ -74,7 +74,8 @@ class DeviceLinear(CountedByScores):
 
     def _walk_batch(self, examples: Examples, order: Array, eta: float) -> Tally:
         """One iteration of the batch rule: sum the corrections of all rows, then apply them."""
-        xp, blocks, problems = self.device.xp, self.blocks, self.problems
+        xp = self.device.xp
+        blocks, problems = self.blocks, self.problems
         weights = examples.weights_of(order)
         updates = updated = mistakes = 0
         with self.device.main:
@@ -120,12 +121,12 @@ class DeviceLinear(CountedByScores):
         for chunk in rows.chunks(order):
             for start in range(0, chunk.visits, _SCORED):
                 at, n = chunk.first + start, min(_SCORED, chunk.visits - start)
-                here = xp.asarray(order[at : at + n].astype(np.int32))
-                X = chunk.X[start : start + n] if chunk.in_order else chunk.X[here]
+                numbers = xp.asarray(order[at : at + n].astype(np.int32))
+                X = chunk.X[start : start + n] if chunk.in_order else chunk.X[numbers]
                 S = xp.empty((len(W), n), self.dtype)
                 self.device.product(W, X, S)
                 S += offset
-                yield at, X, S, codes[here]
+                yield at, X, S, codes[numbers]
 
     def scores(self, examples: Examples, order: Array, averaged: bool = False) -> Array:
         """The scores of rows (rows, problems), without learning."""
@@ -154,13 +155,13 @@ class DeviceLinear(CountedByScores):
 
     def _present(self, averaged: bool = False) -> tuple[Any, Any]:
         """The weights and biases on the GPU, or their average."""
-        blocks, own = self.blocks, self.own
+        blocks, span = self.blocks, self.span
         if not averaged:
-            return blocks.W[own], blocks.bias[own]
+            return blocks.W[span], blocks.bias[span]
         xp = self.device.xp
-        steps = xp.maximum(blocks.clock[own], 1e-300)
-        W = (blocks.W[own] - blocks.U[own] / steps[:, None]).astype(self.dtype)
-        return W, blocks.bias[own] - blocks.bias_sums[own] / steps
+        steps = xp.maximum(blocks.clock[span], 1e-300)
+        W = (blocks.W[span] - blocks.U[span] / steps[:, None]).astype(self.dtype)
+        return W, blocks.bias[span] - blocks.bias_sums[span] / steps
 
     def weights(self, averaged: bool = False) -> Weights:
         """A copy of the weights, or of their average, in host memory."""
@@ -188,39 +189,41 @@ class DeviceLinear(CountedByScores):
 
     def state(self) -> State:
         """The state of training, as arrays (problems, features) in host memory."""
-        blocks, own, host = self.blocks, self.own, self.device.host
+        blocks, span = self.blocks, self.span
+        host = self.device.host
         weights, bias = self.weights()
         with translated_errors(), self.device.main:
-            before = blocks.before and Weights(*(host(part[own]) for part in blocks.before))
+            before = blocks.before and Weights(*(host(array[span]) for array in blocks.before))
             return State(
                 weights, bias,
-                host(blocks.U[own]) if self.averaging else np.zeros((0, 0)),
-                host(blocks.bias_sums[own]), host(blocks.clock[own]), before,
+                host(blocks.U[span]) if self.averaging else np.zeros((0, 0)),
+                host(blocks.bias_sums[span]), host(blocks.clock[span]), before,
             )  # fmt: skip
 
     def restore(self, state: State) -> None:
         """Set the state of training; its arrays are copied."""
-        xp, blocks, own = self.device.xp, self.blocks, self.own
+        xp = self.device.xp
+        blocks, span = self.blocks, self.span
         with translated_errors(), self.device.main:
-            blocks.W[own] = xp.asarray(state.weights)
-            blocks.bias[own] = xp.asarray(state.bias)
-            blocks.bias_sums[own] = xp.asarray(state.bias_sums)
-            blocks.clock[own] = xp.asarray(state.clock)
+            blocks.W[span] = xp.asarray(state.weights)
+            blocks.bias[span] = xp.asarray(state.bias)
+            blocks.bias_sums[span] = xp.asarray(state.bias_sums)
+            blocks.clock[span] = xp.asarray(state.clock)
             if self.averaging:
-                blocks.U[own] = xp.asarray(state.sums) if state.sums.size else 0.0
+                blocks.U[span] = xp.asarray(state.sums) if state.sums.size else 0.0
             if state.before is not None:
                 blocks.mark()
-                for part, value in zip(blocks.before, state.before, strict=True):
-                    part[own] = xp.asarray(value)
+                for array, values in zip(blocks.before, state.before, strict=True):
+                    array[span] = xp.asarray(values)
 
     def restart_average(self) -> None:
         """Start the average with the next step."""
-        blocks, own = self.blocks, self.own
+        blocks, span = self.blocks, self.span
         with translated_errors(), self.device.main:
-            blocks.clock[own] = 0.0
-            blocks.bias_sums[own] = 0.0
+            blocks.clock[span] = 0.0
+            blocks.bias_sums[span] = 0.0
             if self.averaging:
-                blocks.U[own] = 0.0
+                blocks.U[span] = 0.0
 
     def settle(self) -> None:
         """Nothing to do: averaging sums are not lazy here."""

@@ -233,7 +233,7 @@ def _fit(jobs: list[tuple[Any, Array]], X: Any, there: Any, y: Array, weights: A
             model.set_params(shuffle=False)
             stack.callback(model.set_params, shuffle=shuffle)
             stack.enter_context(checks.untouched_on_failure(model))
-            run = model._prepare(X, y, sample_weight=trained)
+            run = model._prepare(X, y, sample_weight=trained, device="cpu")
             run.data = _own_rows(run, shuffle, cache)
             runs.append(run)
         for group in _groups(runs):
@@ -288,8 +288,7 @@ def train_together(runs: list[Run], there: Any) -> None:
         order = data.shared_order(epoch)
         group.walk(examples, order, _etas(runs, order, omega, kinds), omega, active)
         for i in np.flatnonzero(active):
-            next(loops[i])  # the walk
-            next(loops[i])  # the end of the epoch
+            next(epoch for epoch in loops[i] if epoch is not None)  # to the end of the epoch
             active[i] = runs[i].progress.stop_reason is None
         if not active.any():
             return

@@ -112,7 +112,8 @@ class Dual(Logged):
         epochs: int = UNLIMITED,
     ) -> None:
         super().__init__(problems, gram, state)
-        self.epochs, n, state = epochs, len(problems), self._initial
+        self.epochs = epochs
+        n, state = len(problems), self._initial
         self.clock, self.squares = state.clock.copy(), state.squares.copy()
         self._pending: list[Log] = []
         self._n_pending = 0
@@ -129,27 +130,30 @@ class Dual(Logged):
     ) -> Tally:
         """Visit the rows in this order and learn from each; there is only one learning rate, 1."""
         self._open(order)
-        n, joint, G = len(self.problems), self.problems.joint, self.gram.whole
+        n, joint = len(self.problems), self.problems.joint
+        G = self.gram.whole  # all entries, if they are in memory
         size = self.gram.block_rows if G is None else len(order)
         at = updates = corrected = 0
         lines, predictions = (1 + joint) * n * min(size, len(order)), []
         while at < len(order):
             rows = order[at : at + size].astype(np.int64)
-            found, places = np.empty((lines, 2)), np.empty((lines, 2), np.int64)
+            corrections, places = np.empty((lines, 2)), np.empty((lines, 2), np.int64)
             seen = np.empty((n, len(rows)))
             block = self._block(rows) if G is None else (G, rows, *self._halves())
             labels, omega = self._labels(examples, rows if G is None else None)
             kernel = kernels.walk_joint if joint else kernels.walk
-            visits, written, more, some = kernel(
+            visits, written, made, rows_corrected = kernel(
                 *block, labels, omega,
                 np.array([*self.problems.thresholds, limits.updates - updates], np.float64),
-                (self.clock, self.squares), (found, places), seen,
+                (self.clock, self.squares), (corrections, places), seen,
             )  # fmt: skip
             check_finite(block[2])
-            at, updates, corrected = at + visits, updates + more, corrected + some
+            at += visits
+            updates += made
+            corrected += rows_corrected
             if written:
-                known = places[:written, 1] if G is not None else rows[places[:written, 1]]
-                self._remember(known, found[:written], places[:written, 0], order[at:])
+                numbers = places[:written, 1] if G is not None else rows[places[:written, 1]]
+                self._remember(numbers, corrections[:written], places[:written, 0], order[at:])
             predictions.append(self.problems.decide(seen[:, :visits].T))
             if visits < len(rows) and updates >= limits.updates:
                 break
@@ -208,9 +212,10 @@ class Dual(Logged):
             S += log.coefficients(n, waiting.size) @ K
         return S
 
-    def _remember(self, rows: Array, found: Array, problems: Array, ahead: Array) -> None:
+    def _remember(self, rows: Array, corrections: Array, problems: Array, ahead: Array) -> None:
         """Write updates to the log; those of blocks stay pending until there are enough."""
-        log = Log(problems.copy(), rows.copy(), found[:, 0].copy(), found[:, 1].copy())
+        taus, times = corrections.T.copy()
+        log = Log(problems.copy(), rows.copy(), taus, times)
         self._logs.append(log)
         if self.gram.whole is not None:
             return
@@ -224,7 +229,8 @@ class Dual(Logged):
         if not self._pending:
             return
         waiting, log = Log.joined(self._pending).by_row()
-        self._pending, self._n_pending, to, n = [], 0, None, len(self.problems)
+        self._pending, self._n_pending = [], 0
+        to, n = None, len(self.problems)
         if ahead is not None and self.epochs <= 1:
             to = np.unique(ahead).astype(np.int64)
             self._is_stale[:] = True

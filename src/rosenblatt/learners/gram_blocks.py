@@ -58,7 +58,9 @@ class GramBlocks:
         megabytes: float = 200.0,
         block_rows: int = 256,
     ) -> None:
-        self.kernel, self.X, self.n = kernel, X, X.shape[0]
+        self.kernel = kernel
+        self.X = X
+        self.n = X.shape[0]
         stored = X.nnz * 2 if hasattr(X, "nnz") else X.size
         width = X.dtype.itemsize * stored / max(1, self.n)
         budget = megabytes * MIB
@@ -107,8 +109,8 @@ class GramBlocks:
             return entries[np.ix_(rows, columns)]
         return np.ascontiguousarray(self.kernel(self.X[rows], self.X[columns]))
 
-    def given(self, rows: Array) -> Any:
-        """Some rows of the matrix, on the CPU."""
+    def host_rows(self, rows: Array) -> Any:
+        """Some rows of the matrix, in host memory."""
         return self.X[rows]
 
     def add(self, scores: Array, rows: Array, coefficients: Array, to: Array | None) -> None:
@@ -117,12 +119,16 @@ class GramBlocks:
         ``scores`` is (problems, n) in double precision, `to` holds each row at most once.
         """
         for start in range(0, rows.size, self.pending_rows):
-            some = slice(start, start + self.pending_rows)
-            known = self.slots[rows[some]] >= 0
-            if known.any():
-                self._recall(scores, rows[some][known], coefficients[:, some][:, known], to)
-            if not known.all():
-                self._make(scores, rows[some][~known], coefficients[:, some][:, ~known], to)
+            block = slice(start, start + self.pending_rows)
+            is_cached = self.slots[rows[block]] >= 0
+            if is_cached.any():
+                self._recall(
+                    scores, rows[block][is_cached], coefficients[:, block][:, is_cached], to
+                )
+            if not is_cached.all():
+                self._make(
+                    scores, rows[block][~is_cached], coefficients[:, block][:, ~is_cached], to
+                )
 
     def _recall(self, scores: Any, rows: Any, coefficients: Any, to: Any) -> None:
         slots = self.slots[rows]
