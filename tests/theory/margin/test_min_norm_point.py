@@ -9,7 +9,7 @@ from rosenblatt.theory.margin.min_norm_point import (
     min_norm_by_nnls,
     min_norm_point,
 )
-from rosenblatt.theory.search.clock import Clock, OutOfTimeError
+from rosenblatt.theory.search.limits import Clock, OutOfTimeError
 from rosenblatt.theory.search.problem import BinaryProblem
 
 

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from rosenblatt import certify, verify
 from rosenblatt.theory.search.approximate_gordan import balance, integer_weights, round_weights
-from rosenblatt.theory.search.descent import descend
+from rosenblatt.theory.search.squared_hinge import descend
 from tests.theory.rows import unit_rows
 
 matrices = st.tuples(st.integers(2, 12), st.integers(1, 4)).flatmap(

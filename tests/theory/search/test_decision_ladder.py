@@ -11,9 +11,9 @@ from scipy import sparse
 from rosenblatt import certify, verify
 from rosenblatt.theory.checker.certificate import Combination
 from rosenblatt.theory.search import decision_ladder
-from rosenblatt.theory.search.clock import Clock, TooSlowError
 from rosenblatt.theory.search.decision import Decision
 from rosenblatt.theory.search.decision_ladder import _extend_to_all_rows, decide
+from rosenblatt.theory.search.limits import Clock, TooSlowError
 from rosenblatt.theory.search.problem import BinaryProblem
 from rosenblatt.theory.search.single_column_separators import column_separators
 

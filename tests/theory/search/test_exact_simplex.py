@@ -5,7 +5,7 @@ import pytest
 
 from rosenblatt.theory.checker.input_data import check_matrix
 from rosenblatt.theory.search import exact_simplex as simplex
-from rosenblatt.theory.search.clock import Clock
+from rosenblatt.theory.search.limits import Clock
 from rosenblatt.theory.search.problem import BinaryProblem
 
 NOTHING = np.empty(0, dtype=np.intp)

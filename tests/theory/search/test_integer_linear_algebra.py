@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt.theory.checker.input_data import check_matrix
-from rosenblatt.theory.search.clock import Clock, OutOfTimeError
 from rosenblatt.theory.search.exact_numbers import integer_multiples
 from rosenblatt.theory.search.exact_simplex import decide_by_simplex
 from rosenblatt.theory.search.integer_linear_algebra import (
@@ -17,6 +16,7 @@ from rosenblatt.theory.search.integer_linear_algebra import (
     positive_combination,
     vanishes,
 )
+from rosenblatt.theory.search.limits import Clock, OutOfTimeError
 from rosenblatt.theory.search.problem import BinaryProblem
 
 matrices = st.integers(1, 4).flatmap(

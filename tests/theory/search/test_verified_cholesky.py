@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import linalg, sparse
 
 from rosenblatt.theory.search.approximate_gordan import balance, verified_factor
-from rosenblatt.theory.search.descent import descend
 from rosenblatt.theory.search.matrices import squared_row_norms
+from rosenblatt.theory.search.squared_hinge import descend
 
 seeds = st.integers(0, 2**32 - 1)
 layouts = st.sampled_from([np.asarray, sparse.csr_array])

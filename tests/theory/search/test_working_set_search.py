@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rosenblatt.theory.search.clock import Clock
+from rosenblatt.theory.search.limits import Clock
 from rosenblatt.theory.search.problem import BinaryProblem
 from rosenblatt.theory.search.working_set_search import descent_proposal, nnls_contradiction
 

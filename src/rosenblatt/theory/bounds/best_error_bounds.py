@@ -13,9 +13,9 @@ import numpy as np
 
 from rosenblatt.theory.checker.certificate import Combination
 from rosenblatt.theory.checker.report import Reported, counted
-from rosenblatt.theory.search.clock import Clock, OutOfTimeError
 from rosenblatt.theory.search.decision import renumbered
 from rosenblatt.theory.search.exact_alternatives import gordan_alternative
+from rosenblatt.theory.search.limits import Clock, OutOfTimeError
 from rosenblatt.theory.search.matrices import Indices
 from rosenblatt.theory.search.problem import BinaryProblem
 

@@ -17,10 +17,10 @@ from rosenblatt.theory.checker.certificate import Certificate
 from rosenblatt.theory.checker.fingerprint import fingerprint
 from rosenblatt.theory.checker.report import Reported, counted
 from rosenblatt.theory.search.certify import build_certificate
-from rosenblatt.theory.search.clock import NO_LIMIT, Clock
 from rosenblatt.theory.search.exact_alternatives import minimal_contradiction, stiemke_decision
 from rosenblatt.theory.search.exact_numbers import clear_denominators, primitive
 from rosenblatt.theory.search.integer_linear_algebra import vanishes
+from rosenblatt.theory.search.limits import NO_LIMIT, Clock
 from rosenblatt.theory.search.problem import BinaryProblem
 from rosenblatt.theory.search.single_column_separators import column_separators
 

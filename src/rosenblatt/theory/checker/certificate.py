@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
-from rosenblatt.theory.checker import certificate_file, coverage, report
+from rosenblatt.theory.checker import certificate_file, report
 from rosenblatt.theory.checker.domain import VERDICTS
+
+# The classes of the positive side of a part, then those of the negative side.
+Sides = tuple[frozenset[str], frozenset[str]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -169,7 +174,7 @@ class Certificate(report.Reported):
     @property
     def speaks_of(self) -> str:
         """The classes on either side, in words."""
-        negative, positive = coverage.side_text(self.negative), coverage.side_text(self.positive)
+        negative, positive = report.side_text(self.negative), report.side_text(self.positive)
         return f"{negative} against {positive}"
 
     def report(self) -> str:
@@ -225,9 +230,9 @@ class CertificateSet(report.Reported, Mapping[Any, Certificate]):
 
     def __init__(self, parts: Mapping[Any, Certificate]) -> None:
         self._parts = dict(parts)
-        coverage.check_complete(self._parts.values())
-        self.strategy = coverage.strategy_of(self._parts.values())
-        self.classes = coverage.classes_of(self._parts.values())
+        _check_complete(self._parts.values())
+        self.strategy = _strategy_of(self._parts.values())
+        self.classes = _classes_of(self._parts.values())
 
     def __getitem__(self, key: Any) -> Certificate:
         return self._parts[key]
@@ -282,3 +287,54 @@ class CertificateSet(report.Reported, Mapping[Any, Certificate]):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all certificates into one JSON file."""
         certificate_file.write(self.to_dict(), path)
+
+
+def _strategy_of(parts: Collection[Certificate]) -> str:
+    """``"ovo"`` if every part has one class on each side, else ``"ovr"``."""
+    pairs = all(len(part.positive) == len(part.negative) == 1 for part in parts)
+    return "ovo" if pairs else "ovr"
+
+
+def _classes_of(parts: Collection[Certificate]) -> tuple[str, ...]:
+    """The names of all classes, sorted as text."""
+    return tuple(sorted({name for part in parts for name in (*part.positive, *part.negative)}))
+
+
+def _check_complete(parts: Collection[Certificate]) -> None:
+    """ValueError unless the parts are complete, each once, and about the same problem."""
+    if not parts:
+        raise ValueError("a set of certificates without a certificate proves nothing")
+    first = next(iter(parts))
+    shared = {(p.n_rows, p.n_columns, p.fingerprint, p.fit_intercept) for p in parts}
+    if len(shared) > 1:
+        raise ValueError("the certificates of the set are about different data or hyperplanes")
+    classes, strategy = _classes_of(parts), _strategy_of(parts)
+    if len(classes) < 3:
+        raise ValueError(f"{first.speaks_of} is one certificate, not a set")
+    # Count before listing: a file with one part may name a million classes.
+    if len(parts) != (len(classes) if strategy == "ovr" else len(classes) * (len(classes) - 1) / 2):
+        kind = "class" if strategy == "ovr" else "pair of classes"
+        raise ValueError(
+            f"the set has {len(parts):,} certificates for {len(classes):,} classes; "
+            f"there must be one per {kind}"
+        )
+    counts = Counter(_sides(part, strategy) for part in parts)
+    for sides in _expected(classes, strategy):
+        if counts[sides] != 1:
+            text = " and ".join(report.side_text(sorted(side)) for side in sides)
+            times = "is missing" if not counts[sides] else "occurs twice"
+            raise ValueError(f"the certificate of {text} {times} in the set")
+
+
+def _sides(part: Certificate, strategy: str) -> Sides:
+    positive, negative = frozenset(part.positive), frozenset(part.negative)
+    if strategy == "ovo" and min(positive) > min(negative):
+        return negative, positive
+    return positive, negative
+
+
+def _expected(classes: tuple[str, ...], strategy: str) -> list[Sides]:
+    if strategy == "ovo":
+        return [(frozenset([a]), frozenset([b])) for a, b in combinations(classes, 2)]
+    every = frozenset(classes)
+    return [(frozenset([name]), every - {name}) for name in classes]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING
 
-from rosenblatt.theory.checker.coverage import side_text
+from rosenblatt.errors import listed
 
 if TYPE_CHECKING:
     from rosenblatt.theory.checker.certificate import Certificate, Combination
@@ -31,6 +32,19 @@ def as_html(text: str) -> str:
     """
     first, *rest = [escape(line) for line in text.split("\n")]
     return f"<div>{'<br>'.join([f'<strong>{first}</strong>', *rest])}</div>"
+
+
+def side_text(names: Sequence[str]) -> str:
+    """The classes of one side, in words.
+
+    >>> side_text(["a"]), side_text(["a", "b", "c"])
+    ('class a', 'classes a, b and c')
+    """
+    if len(names) == 1:
+        return f"class {names[0]}"
+    if len(names) > 9:
+        return f"classes {listed(names, most=8)}"
+    return f"classes {', '.join(names[:-1])} and {names[-1]}"
 
 
 class Reported:

@@ -8,18 +8,18 @@ search for certificates.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import nextafter
 from typing import Any
 
 import flint
 import numpy as np
+from scipy import sparse
 
 from rosenblatt.theory.checker.certificate import Certificate, CertificateSet, Combination, Margin
 from rosenblatt.theory.checker.checker_rows import RefutedError, SignedRows, require
 from rosenblatt.theory.checker.domain import check_fields
-from rosenblatt.theory.checker.empty_columns import without_empty_columns
 from rosenblatt.theory.checker.fingerprint import fingerprint
 from rosenblatt.theory.checker.input_data import check_labels, check_matrix, label_name
 from rosenblatt.theory.checker.verify_balance import check_balance
@@ -121,7 +121,7 @@ def _check(c: Certificate, values: Any, names: list[str], codes: Any, mark: str)
     require((sides > 0).any() and (sides < 0).any(), "a side has no rows")
     require(not c.replaced or c.balance is not None, "replaced columns without a balance")
     _check_columns(c, SignedRows(values, sides, c.fit_intercept))
-    c, values = without_empty_columns(c, values)
+    c, values = _without_empty_columns(c, values)
     data = SignedRows(values, sides, c.fit_intercept)
     if c.verdict == "separable":
         _check_separable(c, data)
@@ -130,6 +130,35 @@ def _check(c: Certificate, values: Any, names: list[str], codes: Any, mark: str)
     else:
         _check_contradicted(c, data)
     _check_radius(c, data)
+
+
+def _without_empty_columns(c: Certificate, values: Any) -> tuple[Certificate, Any]:
+    """A checked certificate and the rows of a sparse matrix without empty columns.
+
+    Hashed text has millions of them. A column that is zero in every row and has no weight in the
+    certificate changes no score, no length, no rank and no linear dependency. Rules about single
+    columns are dropped: they must be checked against all columns.
+    """
+    if not sparse.issparse(values) or c.replaced:
+        return c, values
+    margins = {name: getattr(c, name) for name in ("augmented", "geometric")}
+    used = np.zeros(c.n_columns, dtype=bool)
+    used[values.indices] = True
+    for weights in (c.weights, *(m and m.weights for m in margins.values())):
+        if weights is not None:
+            used |= np.fromiter((w != 0 for w in weights), bool, c.n_columns)
+    columns = np.flatnonzero(used)
+    if not 0 < len(columns) < c.n_columns:
+        return c, values
+
+    def narrow(weights: Any) -> Any:
+        return weights and tuple(weights[j] for j in columns.tolist())
+
+    for name, margin in margins.items():
+        margins[name] = margin and replace(margin, weights=narrow(margin.weights))
+    weights = narrow(c.weights)
+    c = replace(c, n_columns=len(columns), weights=weights, columns=(), **margins)
+    return c, values[:, columns]
 
 
 def _check_separable(c: Certificate, data: SignedRows) -> None:

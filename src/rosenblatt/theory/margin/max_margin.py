@@ -9,26 +9,25 @@ and rounded outwards (`rounded_bounds`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ldexp
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
 from rosenblatt.theory.checker.report import as_html, counted
 from rosenblatt.theory.margin.min_norm_point import min_norm_point
 from rosenblatt.theory.margin.rounded_bounds import margin_lower_bound, margin_upper_bound
-from rosenblatt.theory.margin.row_blocks import row_block
-from rosenblatt.theory.search.blas_threads import limit_blas_threads
-from rosenblatt.theory.search.clock import Clock, OutOfTimeError
 from rosenblatt.theory.search.exact_numbers import (
     clear_denominators,
     primitive,
     proportional_integers,
     scaled_double,
 )
+from rosenblatt.theory.search.limits import Clock, OutOfTimeError, limit_blas_threads
 from rosenblatt.theory.search.linear_program import lp_proposal
 from rosenblatt.theory.search.matrices import Floats, Indices, append_column, column_max_abs
 from rosenblatt.theory.search.problem import BinaryProblem
@@ -37,6 +36,8 @@ from rosenblatt.theory.search.problem import BinaryProblem
 _BLOCK, _SPARSE_ROWS = 20_000_000, 2000
 # Seconds per row squared and column of a least-squares problem; a quarter of it if sparse.
 _SECONDS = 1e-9
+# From this many sparse rows on, if fewer than their columns, the block is a Cholesky factor.
+_MANY_ROWS = 128
 
 Hyperplane = tuple[Floats, float]
 
@@ -252,7 +253,7 @@ class _Geometry:
         """λ >= 0 that minimises ‖Z'λ‖/Σλ over these rows, and the separator or None."""
         size = len(rows) * self.is_sparse
         clock.require(_SECONDS * size**2 * min(size, self.X.shape[1]) / 4)
-        y, (part, expand) = self.y[rows], row_block(self.X[rows])
+        y, (part, expand) = self.y[rows], _row_block(self.X[rows])
         if not self.free_offset:
             found, v = min_norm_point(part * y[:, None], False, rtol, clock)
             return found, None if v is None else (expand(v), 0.0)
@@ -276,7 +277,7 @@ class _Geometry:
 
     def equal_margin_hyperplane(self, rows: Indices) -> Hyperplane:
         """The hyperplane of smallest norm that gives all these rows the score one."""
-        y, (part, expand) = self.y[rows], row_block(self.X[rows])
+        y, (part, expand) = self.y[rows], _row_block(self.X[rows])
         if not self.free_offset:
             return expand(_lstsq(part * y[:, None], np.ones(len(rows)))), 0.0
         v = _lstsq(part[1:] - part[0], y[1:] - y[0])
@@ -338,3 +339,43 @@ def _certified_interval(
     upper, bias = margin_upper_bound(problem, kind, rows, coefficients), (*plane, 0)[d]
     witness = tuple(rows.tolist()), tuple(coefficients)
     return MarginInterval(kind, lower, upper, tuple(plane[:d]), bias, *witness)
+
+
+class _RowBlock(NamedTuple):
+    """The block, and a function from weights of its columns to weights of the original columns."""
+
+    values: Floats
+    expand: Callable[[Floats], Floats]
+
+
+def _row_block(part: Any) -> _RowBlock:
+    """Dense rows unchanged; sparse rows without empty columns, or as a Cholesky factor."""
+    if not sparse.issparse(part):
+        return _RowBlock(part, lambda v: v)
+    columns, width = np.unique(part.indices), part.shape[1]
+    if len(columns) > part.shape[0] >= _MANY_ROWS:
+        return _cholesky_block(part)
+
+    def expand(v: Floats) -> Floats:
+        w = np.zeros(width)
+        w[columns] = v
+        return w
+
+    return _RowBlock(part[:, columns].toarray(), expand)
+
+
+def _cholesky_block(part: Any) -> _RowBlock:
+    """The Cholesky factor L of ``part·part'``: a block with as many columns as rows.
+
+    ``part = LQ'`` with orthonormal columns of Q, which is never formed: only matrices of rows times
+    rows are dense.
+    """
+    K = (part @ part.T).toarray()
+    # Equal rows make K singular; this ridge is smaller than the rounding error of K.
+    K[np.diag_indices_from(K)] += 4e-16 * len(K) * K.diagonal().max()
+    L = linalg.cholesky(K, lower=True, check_finite=False)
+
+    def expand(v: Floats) -> Floats:
+        return np.asarray(part.T @ linalg.solve_triangular(L, v, lower=True, trans="T"))
+
+    return _RowBlock(L, expand)

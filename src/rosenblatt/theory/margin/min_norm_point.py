@@ -6,7 +6,7 @@ Problems, chapter 23).
 
 Many rows: minimising ``ε‖w‖²/2 + Σ max(0, 1 - z_i·w)²/2`` gives losses ξ with ``Z'ξ = εw``, and w
 and ξ tend to the separator of largest margin and a multiple of λ as ε decreases. Each ε takes a few
-Newton steps (`squared_hinge_newton`), and only one once the support rows are known.
+Newton steps (`squared_hinge`), and only one once the support rows are known.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import nnls
 
-from rosenblatt.theory.search.clock import NO_LIMIT, Clock, OutOfTimeError
+from rosenblatt.theory.search.limits import NO_LIMIT, Clock, OutOfTimeError
 from rosenblatt.theory.search.matrices import Floats
-from rosenblatt.theory.search.squared_hinge_newton import damped_newton_step, dual_variables
+from rosenblatt.theory.search.squared_hinge import damped_newton_step, dual_variables
 
 # From this many rows on, Newton's method is faster.
 _MANY_ROWS = 128

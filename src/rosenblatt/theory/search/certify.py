@@ -24,11 +24,10 @@ from rosenblatt.theory.checker.fingerprint import fingerprint
 from rosenblatt.theory.checker.input_data import check_labels, check_matrix, label_name
 from rosenblatt.theory.margin.max_margin import KINDS, MarginInterval, enclose
 from rosenblatt.theory.margin.rounded_bounds import radius_upper_bound
-from rosenblatt.theory.search.blas_threads import limit_blas_threads
-from rosenblatt.theory.search.clock import Clock
 from rosenblatt.theory.search.column_dependencies import NullVector
 from rosenblatt.theory.search.decision import Decision, combination, renumbered
 from rosenblatt.theory.search.decision_ladder import decide, decide_in_doubles
+from rosenblatt.theory.search.limits import Clock, limit_blas_threads
 from rosenblatt.theory.search.matrices import Indices
 from rosenblatt.theory.search.problem import BinaryProblem
 

@@ -22,9 +22,9 @@ from scipy import linalg, sparse
 from scipy.optimize import linprog
 
 from rosenblatt.theory.search.approximate_gordan import MAX_COLUMNS
-from rosenblatt.theory.search.clock import NO_LIMIT, Clock
 from rosenblatt.theory.search.exact_numbers import clear_denominators, primitive
 from rosenblatt.theory.search.integer_linear_algebra import null_space
+from rosenblatt.theory.search.limits import NO_LIMIT, Clock
 from rosenblatt.theory.search.matrices import (
     CHUNK,
     Floats,

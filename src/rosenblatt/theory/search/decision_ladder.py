@@ -5,7 +5,7 @@
 2. Descent on a growing working set (`working_set_search`), which finds a separator, a balance
    (`approximate_gordan`), or neither.
 3. Linearly dependent columns are removed (`column_dependencies`), and the ladder starts again;
-   misclassified rows get a larger weight (`squared_hinge_newton`).
+   misclassified rows get a larger weight (`squared_hinge`).
 4. Exact methods (`exact_alternatives`): least squares or a linear program proposes contradicting
    rows, integers confirm them, and otherwise exact simplex decides.
 
@@ -21,11 +21,11 @@ from dataclasses import replace
 import numpy as np
 
 from rosenblatt.theory.search.approximate_gordan import integer_weights
-from rosenblatt.theory.search.clock import Clock, OutOfTimeError, TooSlowError
 from rosenblatt.theory.search.column_dependencies import NullVector, ReducedProblem
 from rosenblatt.theory.search.decision import Decision, Proposal, combination, renumbered
 from rosenblatt.theory.search.exact_alternatives import gordan_alternative, stiemke_decision
 from rosenblatt.theory.search.exact_numbers import primitive
+from rosenblatt.theory.search.limits import Clock, OutOfTimeError, TooSlowError
 from rosenblatt.theory.search.linear_program import lp_proposal
 from rosenblatt.theory.search.matrices import Indices
 from rosenblatt.theory.search.problem import BinaryProblem

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.theory.checker.certificate import Combination
-from rosenblatt.theory.search.clock import Clock, OutOfTimeError
 from rosenblatt.theory.search.decision import Decision, Proposal, combination
 from rosenblatt.theory.search.exact_numbers import clear_denominators, primitive
 from rosenblatt.theory.search.exact_simplex import decide_by_simplex
@@ -25,6 +24,7 @@ from rosenblatt.theory.search.integer_linear_algebra import (
     orthogonal_vector,
     positive_combination,
 )
+from rosenblatt.theory.search.limits import Clock, OutOfTimeError
 from rosenblatt.theory.search.linear_program import lp_proposal
 from rosenblatt.theory.search.matrices import Floats, Indices
 from rosenblatt.theory.search.problem import BinaryProblem

@@ -25,8 +25,8 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from rosenblatt.theory.search.clock import Clock
 from rosenblatt.theory.search.integer_linear_algebra import pivots, solving_seconds
+from rosenblatt.theory.search.limits import Clock
 from rosenblatt.theory.search.linear_program import solver_options
 from rosenblatt.theory.search.matrices import Indices
 from rosenblatt.theory.search.problem import BinaryProblem

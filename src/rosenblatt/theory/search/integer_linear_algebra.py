@@ -12,8 +12,8 @@ from typing import Any
 
 import flint
 
-from rosenblatt.theory.search.clock import NO_LIMIT, Clock
 from rosenblatt.theory.search.exact_numbers import primitive
+from rosenblatt.theory.search.limits import NO_LIMIT, Clock
 
 PRIMES = (2**61 - 1, 2**62 - 57, 2**63 - 25)
 

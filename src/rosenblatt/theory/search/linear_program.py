@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 
-from rosenblatt.theory.search.clock import Clock
 from rosenblatt.theory.search.decision import Proposal
+from rosenblatt.theory.search.limits import Clock
 from rosenblatt.theory.search.matrices import Floats, Indices, append_column, equilibrate
 from rosenblatt.theory.search.problem import BinaryProblem
-from rosenblatt.theory.search.squared_hinge_newton import penalised_newton
+from rosenblatt.theory.search.squared_hinge import penalised_newton
 
 # From this many columns on, Newton's method is tried before the linear program.
 _MANY_COLUMNS = 32

@@ -12,7 +12,6 @@ from scipy import sparse
 from scipy.optimize import nnls
 
 from rosenblatt.theory.search.approximate_gordan import MAX_COLUMNS, balance, round_weights
-from rosenblatt.theory.search.clock import Clock
 from rosenblatt.theory.search.column_dependencies import (
     NullVector,
     exact_null_space,
@@ -20,10 +19,10 @@ from rosenblatt.theory.search.column_dependencies import (
     weak_separator,
 )
 from rosenblatt.theory.search.decision import Proposal
-from rosenblatt.theory.search.descent import MAX_STEPS, descend
+from rosenblatt.theory.search.limits import Clock
 from rosenblatt.theory.search.matrices import Floats, Indices, equilibrate
 from rosenblatt.theory.search.problem import BinaryProblem
-from rosenblatt.theory.search.squared_hinge_newton import Descent, reweighted_newton
+from rosenblatt.theory.search.squared_hinge import MAX_STEPS, Descent, descend, reweighted_newton
 
 # Matrix entries of the first working set, which has at least four rows per column.
 _INITIAL_NUMBERS = 1 << 13

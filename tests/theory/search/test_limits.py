@@ -2,11 +2,37 @@ from __future__ import annotations
 
 from threading import Barrier, Thread
 
-import numpy as np  # noqa: F401 (its BLAS is what is limited)
+import numpy as np
 import pytest
+from scipy import sparse
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from rosenblatt.theory.search.blas_threads import limit_blas_threads
+from rosenblatt import certify
+from rosenblatt.theory.search.integer_linear_algebra import null_space, pivots, solve
+from rosenblatt.theory.search.limits import NO_LIMIT, Clock, OutOfTimeError, limit_blas_threads
+
+
+def test_steps_that_would_not_end_in_time_are_not_started():
+    Clock(60.0).require(1.0)
+    with pytest.raises(OutOfTimeError):
+        Clock(1.0).require(60.0)
+    NO_LIMIT.require(1e9)
+
+
+@pytest.mark.parametrize("work", [pivots, null_space, solve])
+def test_exact_linear_algebra_checks_the_time_limit_first(work):
+    numbers = np.random.default_rng(0).integers(-(2**60), 2**60, (60, 60)).tolist()
+    argument = {pivots: 2**61 - 1, null_space: 60, solve: [1] * 60}[work]
+    with pytest.raises(OutOfTimeError):
+        work(numbers, argument, Clock(1e-4))
+
+
+def test_a_time_limit_is_noticed_where_exact_solving_is_slow():
+    generator = np.random.default_rng(0)
+    X = sparse.random_array((6000, 400), density=0.02, rng=generator, format="csr")
+    X.data *= 10.0 ** generator.integers(-220, 220, len(X.data))
+    y = generator.random(6000) < 0.5
+    assert certify(X, y, time_limit=1.0).verdict == "undecided"
 
 
 def threads():
