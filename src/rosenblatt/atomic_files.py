@@ -251,10 +251,10 @@ def is_shared(folder: Path) -> bool:
         return False
 
 
-def _is_private(found: os.stat_result) -> bool:
+def _is_private(status: os.stat_result) -> bool:
     if not hasattr(os, "geteuid"):
         return True
-    return found.st_uid in (0, os.geteuid()) and not found.st_mode & 0o022
+    return status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o022
 
 
 def user_cache() -> Path | None:

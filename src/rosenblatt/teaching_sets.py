@@ -65,9 +65,13 @@ def load(name: str) -> Example:
 
 
 def _reviews(
-    name: str, title: str, words: tuple[str, ...], texts: tuple[str, ...], X: tuple[Row, ...],
+    name: str,
+    title: str,
+    words: tuple[str, ...],
+    texts: tuple[str, ...],
+    X: tuple[Row, ...],
     y: tuple[int, ...],
-) -> Example:  # fmt: skip
+) -> Example:
     """Reviews as bags of words; as in the notes, with the sign rule and no bias."""
     return Example(name, title, words, texts, X, y, ("negative", "positive"), "sign", False)
 

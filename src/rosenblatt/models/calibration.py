@@ -34,8 +34,8 @@ class Calibration:
     Examples
     --------
     >>> scores = np.array([-2.0, -1.0, 0.5, -0.5, 1.0, 2.0] * 5)
-    >>> found = Calibration.fit(scores, np.array([0, 0, 0, 1, 1, 1] * 5), 2)
-    >>> found.probabilities(np.array([0.0, 2.0]))[:, 1].round(2).tolist()
+    >>> calibration = Calibration.fit(scores, np.array([0, 0, 0, 1, 1, 1] * 5), 2)
+    >>> calibration.probabilities(np.array([0.0, 2.0]))[:, 1].round(2).tolist()
     [0.5, 0.9]
     """
 
@@ -68,37 +68,37 @@ class Calibration:
         """
         if codes.ndim == 2:
             each, n = codes.reshape(-1).astype(np.int64), len(codes)
-            spread = None if weights is None else np.repeat(weights, n_classes)
-            found = cls.fit(scores.reshape(-1), each, 2, method, spread)
-            if found is None or n < FEWEST_ROWS:
+            repeated = None if weights is None else np.repeat(weights, n_classes)
+            of_labels = cls.fit(scores.reshape(-1), each, 2, method, repeated)
+            if of_labels is None or n < FEWEST_ROWS:
                 return None
-            return replace(found, n_classes=n_classes, rows=n, multilabel=True)
+            return replace(of_labels, n_classes=n_classes, rows=n, multilabel=True)
         if len(codes) < FEWEST_ROWS or not np.isfinite(scores).all() or np.ptp(codes) == 0:
             return None
         ones = np.ones(len(codes)) if weights is None else np.asarray(weights, np.float64)
         plain = np.asarray(scores, np.float64)
         if n_classes == 2:
             scale, offset = _fit_sigmoid(plain.reshape(-1), codes == 1, ones)
-            found = cls(method, 2, len(codes), scale, offset)
+            smooth = cls(method, 2, len(codes), scale, offset)
         else:
             scale, power = _fit_softmax(plain, codes, ones)
-            found = cls(method, n_classes, len(codes), scale, 0.0, power)
-        return found if method == "sigmoid" else found._with_steps(plain, codes, ones)
+            smooth = cls(method, n_classes, len(codes), scale, 0.0, power)
+        return smooth if method == "sigmoid" else smooth._with_steps(plain, codes, ones)
 
     def probabilities(self, scores: Array) -> Array:
         """The probability of each class, (rows, classes), from the scores of rows."""
         plain = np.asarray(scores, np.float64)
         if self.multilabel:
-            found = _logistic(self.scale * plain + self.offset)
-            return np.interp(found, *self.knots) if self.knots[0] else found
-        found = self._smooth(plain)
+            smooth = _logistic(self.scale * plain + self.offset)
+            return np.interp(smooth, *self.knots) if self.knots[0] else smooth
+        smooth = self._smooth(plain)
         if not self.knots[0]:
-            return found
+            return smooth
         if self.n_classes == 2:
-            second = np.interp(found[:, 1], *self.knots)
+            second = np.interp(smooth[:, 1], *self.knots)
             return np.column_stack([1.0 - second, second])
         # A little of the smooth map, so that classes on the same step keep their order.
-        steps = np.interp(found, *self.knots) + 1e-6 * found
+        steps = np.interp(smooth, *self.knots) + 1e-6 * smooth
         return np.asarray(steps / steps.sum(axis=1, keepdims=True))
 
     def _smooth(self, scores: Array) -> Array:
@@ -112,12 +112,14 @@ class Calibration:
         from sklearn.isotonic import IsotonicRegression
 
         smooth, k = self._smooth(scores), self.n_classes
-        given, is_right, weight = smooth[:, 1], codes == 1, weights
-        if k > 2:
-            given, is_right = smooth.reshape(-1), (codes[:, None] == np.arange(k)).reshape(-1)
-            weight = np.repeat(weights, k)
+        if k == 2:
+            probabilities, is_right = smooth[:, 1], codes == 1
+        else:
+            probabilities = smooth.reshape(-1)
+            is_right = (codes[:, None] == np.arange(k)).reshape(-1)
+            weights = np.repeat(weights, k)
         steps = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-        steps.fit(given, is_right.astype(np.float64), weight)
+        steps.fit(probabilities, is_right.astype(np.float64), weights)
         knots = tuple(steps.X_thresholds_.tolist()), tuple(steps.y_thresholds_.tolist())
         return replace(self, knots=knots)
 
@@ -232,7 +234,8 @@ def _minimized(
 ) -> tuple[float, float]:
     """Where a loss of two parameters is least, by Newton's method with backtracking.
 
-    The absolute values of the parameters stay within their limits.
+    The absolute values of the parameters stay within their limits. By hand, as the import of
+    scipy.optimize would take longer than many a training that ends in a calibration.
     """
     for _ in range(_STEPS):
         gradient, hessian = derivatives(at)

@@ -79,11 +79,11 @@ def compress(
         return forms + [_measured(pruned(count), test) for count in (*pruned.counts(most), most)]
     assert loss is not None
     enough = forms[0].accuracy - loss
-    kept = [form for form in forms if form.accuracy >= enough]
-    if kept[-1] is forms[-1]:
+    accurate = [form for form in forms if form.accuracy >= enough]
+    if accurate[-1] is forms[-1]:
         smaller = (_measured(pruned(count), test) for count in pruned.counts())
-        kept += takewhile(lambda form: form.accuracy >= enough, smaller)
-    return kept
+        accurate += takewhile(lambda form: form.accuracy >= enough, smaller)
+    return accurate
 
 
 def _measured(model: Model, test: _Test | None) -> Compressed:
@@ -132,9 +132,9 @@ def _importance(model: Model, small: Model, test: _Test | None) -> Array:
     elif "scale" in model.state:
         # The scale of a feature that d of n rows have is proportional to log((2 + n) / (1 + d)).
         scale = model.state["scale"].astype(np.float64)
-        kept = np.isin(model.columns, small.columns)
-        order = np.argsort(model.columns[kept], kind="stable")
-        rows_with = 4096 ** (1 - scale[kept][order] / max(float(scale.max()), 1e-30))
+        places = np.flatnonzero(np.isin(model.columns, small.columns))
+        places = places[np.argsort(model.columns[places], kind="stable")]
+        rows_with = 4096 ** (1 - scale[places] / max(float(scale.max()), 1e-30))
     else:
         rows_with = np.ones(len(small.columns))
     return np.abs(small.weights) * np.sqrt(rows_with)[:, None]
@@ -164,35 +164,35 @@ class _Test:
         return counts
 
 
-def parse_size(given: str) -> float:
+def parse_size(size: str) -> float:
     """A number of bytes from a text such as ``"2MB"``.
 
     >>> parse_size("2MB"), parse_size("1.5 kB"), parse_size("300")
     (2000000.0, 1500.0, 300.0)
     """
     units = {"b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
-    text = given.strip().lower()
+    text = size.strip().lower()
     digits = text.rstrip("bikmg ")
     try:
         value = float(digits) * units[text[len(digits) :].strip() or "b"]
     except (ValueError, KeyError):
         value = math.nan
     if not 0 < value < math.inf:
-        raise OptionError(f"{given!r} is not a size such as 2MB or 300kB")
+        raise OptionError(f"{size!r} is not a size such as 2MB or 300kB")
     return value
 
 
-def parse_share(given: str) -> float:
+def parse_share(percentage: str) -> float:
     """A share from a text such as ``"0.1%"``.
 
     >>> parse_share("0.1%"), parse_share("0.02")
     (0.001, 0.02)
     """
-    text = given.strip()
+    text = percentage.strip()
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         share = math.nan
     if not 0 <= share < 1:
-        raise OptionError(f"{given!r} is not a share such as 0.1%")
+        raise OptionError(f"{percentage!r} is not a share such as 0.1%")
     return share

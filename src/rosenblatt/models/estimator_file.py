@@ -229,11 +229,11 @@ def _restore_linear(model: Any, arrays: Arrays, about: About) -> None:
 
 def _multiclass_from(about: About, model: Any) -> str:
     """The value of `multiclass_`, if the parameters allow it."""
-    found = about["multiclass"]
-    given = ("auto", "ovr" if found == "labels" else found)
-    if found not in ("ovr", "ovo", "joint", "labels") or model.multiclass not in given:
-        raise ValueError(f"multiclass is {found!r}, which the parameters do not allow")
-    return str(found)
+    multiclass = about["multiclass"]
+    parameters = ("auto", "ovr" if multiclass == "labels" else multiclass)
+    if multiclass not in ("ovr", "ovo", "joint", "labels") or model.multiclass not in parameters:
+        raise ValueError(f"multiclass is {multiclass!r}, which the parameters do not allow")
+    return str(multiclass)
 
 
 def _mean_square_from(plain: dict[str, Any]) -> MeanSquare:
@@ -307,12 +307,12 @@ def _dual_state(model: Any, arrays: Arrays, about: About) -> DualState:
     expect("times", log.times, np.number, (len(log),))
     if model.keep == "vote" and np.max(np.abs(log.taus), initial=0.0) > MOST_COPIES:
         raise ValueError(f"the log has an update of more than {MOST_COPIES:,} copies")
-    found: dict[str, Any] = {name: arrays[f"state.{name}"] for name in _DUAL}
+    entries: dict[str, Any] = {name: arrays[f"state.{name}"] for name in _DUAL}
     kept = None
     if about["kept"] is not None:
         kept = Moment(int(about["kept"]), arrays["kept.clock"], arrays["kept.squares"])
         if not 0 <= kept.lines <= len(log):
             raise ValueError("the kept model is not of the log")
-    for name, array in [*found.items(), *(enumerate(kept[1:]) if kept else ())]:
+    for name, array in [*entries.items(), *(enumerate(kept[1:]) if kept else ())]:
         expect(str(name), array, np.number, (2, problems) if name == "squares" else (problems,))
-    return DualState(log=log, kept=kept, marked=int(about["marked"]), **found)
+    return DualState(log=log, kept=kept, marked=int(about["marked"]), **entries)

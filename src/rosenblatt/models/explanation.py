@@ -76,9 +76,9 @@ class Explanation:
 
         By default of the class with the largest score; of two classes always of the second.
         """
-        own = self.contributions[:, self._problem(label)]
-        order = np.argsort(-np.abs(own), kind="stable")[:count]
-        return [(self.features[i], float(own[i])) for i in order if own[i] != 0]
+        values = self.contributions[:, self._problem(label)]
+        order = np.argsort(-np.abs(values), kind="stable")[:count]
+        return [(self.features[i], float(values[i])) for i in order if values[i] != 0]
 
     def sum_of(
         self, count: int, label: str | None = None
@@ -102,8 +102,8 @@ class Explanation:
             "scores": self.scores.tolist(),
             "bias": self.bias.tolist(),
             "features": [
-                {"feature": name, "contributions": own.tolist()[0] if two else own.tolist()}
-                for name, own in zip(self.features, self.contributions, strict=True)
+                {"feature": name, "contributions": row.tolist()[0] if two else row.tolist()}
+                for name, row in zip(self.features, self.contributions, strict=True)
             ],
         }
 

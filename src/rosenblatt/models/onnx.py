@@ -66,10 +66,10 @@ def _linear(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarra
         return np.zeros(len(raw)), raw, np.zeros_like(raw), model.bias
     columns, bits = model.features.columns, model.features.ngrams.bits
     unit = 1.0 / math.sqrt(len(columns))
-    known = {int(at): i for i, at in enumerate(model.columns)}
+    places = {int(hashed): place for place, hashed in enumerate(model.columns)}
 
     def weight(name: str) -> np.ndarray:
-        place = known.get(column([name], bits))
+        place = places.get(column([name], bits))
         return np.zeros(problems) if place is None else model.weights[place].astype(float)
 
     raw = np.array([weight(f"{c.name}=") * unit / c.scale for c in columns])

@@ -144,18 +144,16 @@ def state_from(arrays: Arrays, prefix: str, problems: int, full: bool = False) -
 
     With `full`, members of the family may have a full covariance matrix.
     """
-    own = _OF_FAMILY if f"{prefix}book" in arrays else ()
-    found: dict[str, Any] = {name: arrays[prefix + name] for name in (*_STATE, *own)}
-    sums, shape = found["sums"], (problems, found["weights"].shape[1])
+    names = (*_STATE, *(_OF_FAMILY if f"{prefix}book" in arrays else ()))
+    entries: dict[str, Any] = {name: arrays[prefix + name] for name in names}
+    sums, shape = entries["sums"], (problems, entries["weights"].shape[1])
     averages = sums.size > 0 or sums.shape == shape
-    wanted: dict[str, Any] = {
-        "weights": shape, "sums": shape if averages else (0, 0), "book": (BOOK, problems)
-    }  # fmt: skip
-    if own:
-        n, depth = found["cells"].shape[1:]
-        wanted["cells"] = (problems, n, depth)
-        if found["cells"].size and not shape[1] <= n <= shape[1] + full:
-            raise ValueError(f"cells is {found['cells'].shape}, for {shape[1]} features")
-    for name, array in found.items():
-        expect(name, array, np.floating, wanted.get(name, (problems,)))
-    return State(**found)
+    shapes: dict[str, Any] = {"weights": shape, "sums": shape if averages else (0, 0)}
+    if "book" in entries:
+        n, depth = entries["cells"].shape[1:]
+        shapes |= {"book": (BOOK, problems), "cells": (problems, n, depth)}
+        if entries["cells"].size and not shape[1] <= n <= shape[1] + full:
+            raise ValueError(f"cells is {entries['cells'].shape}, for {shape[1]} features")
+    for name, array in entries.items():
+        expect(name, array, np.floating, shapes.get(name, (problems,)))
+    return State(**entries)
