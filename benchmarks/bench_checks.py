@@ -28,7 +28,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from common import machine, seconds
 from rosenblatt import KernelPerceptron, Perceptron, load, save, train
-from rosenblatt.estimators import _checks, _input, _targets, lift
+from rosenblatt.estimators import _input, lift
 from rosenblatt.estimators._linear import linear_scores
 
 ROWS, COLUMNS, PER_ROW = 40_000, 50_000, 100
@@ -38,7 +38,7 @@ ROWS, COLUMNS, PER_ROW = 40_000, 50_000, 100
 def without_checks() -> Iterator[None]:
     """Leave out the look at sparse indices and the checksums of files."""
     with ExitStack() as stack:
-        for module in (_checks, _input, _targets, lift):
+        for module in (_input, lift):
             stack.enter_context(patch.object(module, "check_sparse", lambda X: None))
         stack.enter_context(patch.object(zlib, "crc32", lambda content, start=0: 0))
         yield

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 
 from rosenblatt import KernelPerceptron, Perceptron
-from rosenblatt.estimators._checks import weighted_by_class
+from rosenblatt.estimators._input import weighted_by_class
 from rosenblatt.estimators.rule_names import NAMES, estimator_of
 
 RANDOM = np.random.default_rng(0)

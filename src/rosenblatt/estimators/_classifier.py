@@ -1,27 +1,80 @@
-"""The base of all classifiers: parameters, predictions, probabilities, stopping rules."""
+"""The base of all classifiers: parameters, predictions, probabilities, orders, stopping rules."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt.estimators import _checks as checks
+from rosenblatt.learners.examples import Examples, distinct
 from rosenblatt.learners.problems import decided
-from rosenblatt.training import Epoch, Plan
+from rosenblatt.rules import gradient
+from rosenblatt.training import Epoch, History, Plan, Progress
 from rosenblatt.training.defaults import patience_of, tol_of
 
 MOST_RECENT = 10_000  # scores that a calibration is fitted to
 _SIMPLE = {bool, int, float, str, type(None)}
 _valid_settings: set[Any] = set()  # settings of parameters that passed all checks
+
+POSITIVE = Interval(Real, 0, None, closed="neither")
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+_COUNT = Interval(Integral, 1, None, closed="left")
+AUTO = StrOptions({"auto"})
+
+# Allowed values of all parameters; an estimator overrides those that mean something else there.
+CONSTRAINTS: dict[str, list[Any]] = {
+    "eta0": [POSITIVE],
+    "learning_rate": [StrOptions({"constant", "inverse", "sqrt"}), callable],
+    "threshold": [NOT_NEGATIVE, AUTO],
+    "mistake": [StrOptions({"margin", "sign"})],
+    "update": [StrOptions({"online", "batch"})],
+    "keep": [StrOptions({"last", "average", "late_average", "best"})],
+    "multiclass": [StrOptions({"auto", "ovr", "ovo", "joint"})],
+    "fit_intercept": ["boolean"],
+    "intercept_scaling": [POSITIVE],
+    "feature_rates": [StrOptions({"idf"}), "array-like", None],
+    "penalty": [StrOptions({"l1", "l2", "elasticnet"}), None],
+    "alpha": [NOT_NEGATIVE],
+    "l1_ratio": [Interval(Real, 0, 1, closed="both")],
+    "shuffle": ["boolean", StrOptions({"random", "after_first"}), "array-like"],
+    "max_iter": [_COUNT],
+    "max_updates": [_COUNT, None],
+    "tol": [NOT_NEGATIVE, None],
+    "early_stopping": ["boolean"],
+    "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+    "n_iter_no_change": [_COUNT],
+    "class_weight": [StrOptions({"balanced"}), dict, None],
+    "n_jobs": [Integral, None],
+    "random_state": ["random_state"],
+    "warm_start": ["boolean"],
+    "verbose": ["verbose"],
+    "callbacks": [callable, list, tuple, None],
+    "calibrate": [StrOptions({"sigmoid", "isotonic"}), None],
+    "B": [POSITIVE, None],
+    "C": [POSITIVE],
+    "b": [POSITIVE],
+    "r": [POSITIVE],
+    "delta": [NOT_NEGATIVE],
+    "confidence": [Interval(Real, 0.5, 1, closed="neither")],
+    "covariance": [StrOptions({"diagonal", "full"})],
+    "whiten": [StrOptions({"mistakes", "all"})],
+    "loss": [StrOptions(set(gradient.LOSSES))],
+    "method": [StrOptions({"sgd", "adagrad", "ftrl"})],
+    "normalize": ["boolean"],
+    "aggressive": ["boolean"],
+}
 
 
 def learns_online(estimator: Any) -> bool:
@@ -51,7 +104,7 @@ def _has_probabilities(estimator: Any) -> bool:
 class Classifier(ClassifierMixin, BaseEstimator):
     """The base of all classifiers; a subclass scores checked rows (`_scores_of`)."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = checks.CONSTRAINTS
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
     _recent: tuple[np.ndarray, np.ndarray] | None  # scores of rows not learned from, and the truth
     _calibration: Any  # fitted to these, when first asked for
 
@@ -231,6 +284,75 @@ class Classifier(ClassifierMixin, BaseEstimator):
             early_stopping=self.early_stopping,
             validate=validate,
             callbacks=self._callbacks(),
+        )
+
+
+@contextmanager
+def untouched_on_failure(estimator: BaseEstimator) -> Iterator[None]:
+    """Restore the attributes of the estimator if the block fails or is interrupted."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
+
+
+def seed_of(random_state: Any, random: np.random.RandomState) -> int:
+    """The seed of the orders: `random_state` if it is an integer, else one that is drawn."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(random.randint(2**31))
+
+
+def is_permuted(shuffle: Any) -> bool:
+    """Whether `shuffle` is True, a Python or a NumPy one: each epoch has a new permutation."""
+    return isinstance(shuffle, bool | np.bool_) and bool(shuffle)
+
+
+def order_of(
+    shuffle: Any, examples: Examples, keys: np.ndarray | None = None
+) -> tuple[np.ndarray, str, np.ndarray]:
+    """The rows to visit, how an epoch's order is drawn (`Drawn.draw`), and the weights of all rows.
+
+    `keys` are hashes of the rows, if known, by which equal rows are merged.
+    """
+    n, omega = len(examples), examples.omega
+    if is_permuted(shuffle):
+        rows, omega = distinct(examples, keys)
+        return rows, "permutation", omega
+    is_named = isinstance(shuffle, bool | np.bool_ | str)
+    rows = np.arange(n) if is_named else np.asarray(shuffle)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.size == 0:
+        raise ValueError(
+            "shuffle must be True, False, 'after_first', 'random' or an array of row numbers."
+        )
+    if rows.min() < 0 or rows.max() >= n:
+        raise ValueError(f"shuffle holds row numbers outside 0 .. {n - 1}.")
+    rows = rows.astype(np.uint64)
+    if omega.size > 1:
+        rows = rows[omega[rows] > 0]
+    return rows, shuffle if isinstance(shuffle, str) else "fixed", omega
+
+
+def describe_run(model: Any, progress: Progress) -> None:
+    """Set the attributes about a run: history_, stop_reason_ and so on."""
+    model.history_ = History(progress.history, progress.row_updates)
+    model.stop_reason_ = progress.stop_reason
+    model.n_iter_, model.n_updates_ = progress.epoch, progress.updates
+    model.t_ = round(progress.steps)
+    model.converged_ = progress.stop_reason == "separated"
+
+
+def warn_of_budget(model: Any) -> None:
+    """Warn if max_iter ended a fit, unless tol=None asked for just that."""
+    if model.stop_reason_ == "budget" and model.tol is not None and model.n_iter_ == model.max_iter:
+        warnings.warn(
+            f"The {model.max_iter} epochs of max_iter ended the fit before a stopping rule did; "
+            "allow more, or set tol=None to ask for just these.",
+            ConvergenceWarning,
+            stacklevel=3,
         )
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,30 +12,38 @@ from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt import rules, training
-from rosenblatt.estimators import _checks as checks
-from rosenblatt.estimators._classifier import Classifier, learns_online, progress_bar
-from rosenblatt.estimators._input import FLOATS, checked_data, refuse_bad_numbers
-from rosenblatt.estimators._targets import (
-    Targets,
-    arrivals,
-    check_multilabel_options,
-    check_same_labels,
-    with_new_classes,
+from rosenblatt.estimators._classifier import (
+    Classifier,
+    describe_run,
+    is_permuted,
+    learns_online,
+    order_of,
+    progress_bar,
+    seed_of,
+    untouched_on_failure,
+    warn_of_budget,
 )
-from rosenblatt.kernels.family_cells import SCALE
+from rosenblatt.estimators._input import (
+    Targets,
+    check_multilabel_options,
+    check_weights,
+    checked_data,
+    initial_weights,
+    refuse_bad_numbers,
+)
+from rosenblatt.estimators.online import learn
 from rosenblatt.learners import Spec, make
-from rosenblatt.learners.examples import ONE, Examples, examples_of
+from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.linear import WORTH_STARTING
 from rosenblatt.learners.parts import ONE_RATE
 from rosenblatt.learners.problems import n_problems, votes
 from rosenblatt.learners.rates import idf_rates
 from rosenblatt.learners.survey import Survey, is_worth_a_copy, survey
-from rosenblatt.learners.weights import State, Weights
-from rosenblatt.process import threads_of, uninterrupted
-from rosenblatt.training import Drawn, Plan, Progress
+from rosenblatt.learners.weights import State, Weights, in_columns
+from rosenblatt.process import threads_of
+from rosenblatt.training import Drawn, Plan, Progress, learning_rate
 from rosenblatt.training.defaults import (
     MeanSquare,
     averages,
@@ -45,7 +52,6 @@ from rosenblatt.training.defaults import (
     threshold_of,
 )
 
-_FAR_FROM_OVERFLOW = 1e-12  # a share of the largest float that no sum of products comes near
 _CACHED_WEIGHTS = 1 << 21  # weights that fit into a processor's caches
 
 
@@ -170,11 +176,11 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         >>> model.predict([[3.0, 0.0]])
         array(['yes'], dtype='<U3')
         """
-        with checks.untouched_on_failure(self):
+        with untouched_on_failure(self):
             run = self._prepare(X, y, coef_init, intercept_init, sample_weight, X_val, y_val)
             self._run(run)
             self._finish(run)
-        checks.warn_of_budget(self)
+        warn_of_budget(self)
         return self
 
     def _prepare(
@@ -190,7 +196,7 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         self.classes_ = targets.classes
         if targets.sets is not None:
             check_multilabel_options(self)
-        copies = checks.check_weights(sample_weight, len(y))
+        copies = check_weights(sample_weight, len(y))
         omega = targets.weights(copies, self.class_weight)
         rows = float(np.broadcast_to(copies, len(y)).sum())
         self._settle_multiclass(rows, multilabel=targets.sets is not None)
@@ -198,7 +204,7 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         out, omega_in = self._held_out(targets, omega, X_val, y_val, random)
         examples = examples_of(X, targets.codes, omega_in, targets.sets)
         found = self._survey(examples, X)
-        order, draw, merged = checks.order_of(self.shuffle, examples, found.keys)
+        order, draw, merged = order_of(self.shuffle, examples, found.keys)
         examples = replace(self._packed(examples), omega=merged, screened=found.screened)
         held_out = validate = None
         if X_val is not None:  # its rows may have columns that X does not have
@@ -218,7 +224,7 @@ class LinearClassifier(SparseCoefMixin, Classifier):
             self._square = MeanSquare.of(examples, self._rates(examples), found.squares)
         learner = self._new_learner(examples, len(self.classes_), device)
         base = self._start(learner, examples, coef_init, intercept_init)
-        data = Drawn(examples, order, draw, checks.seed_of(self.random_state, random))
+        data = Drawn(examples, order, draw, seed_of(self.random_state, random))
         plan = self._plan(validate)
         return Run(learner, data, plan, Progress(), base, found.largest, held_out)
 
@@ -238,9 +244,11 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         self._base = run.base
         self._learner.unmark()
         self._progress = progress
-        self._shown = Weights(np.ascontiguousarray(self._in_columns(weights)), bias)
-        checks.describe_run(self, progress)
-        self._refuse_overflow(run)
+        if self._places is not None:
+            weights = in_columns(weights, self._places, self.n_features_in_, run.base)
+        self._shown = Weights(np.ascontiguousarray(weights), bias)
+        describe_run(self, progress)
+        training.refuse_overflow(learner, run.data, run.plan, progress, run.largest)
         progress.kept, progress.cycle, progress.history = None, None, []
         if self.keep == "last" and not self.early_stopping and self._places is None:
             self._shown = None  # those of the learner
@@ -255,7 +263,7 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         screens = rule is None and self.update == "online" and alone
         found = survey(
             examples,
-            keys=checks.is_permuted(self.shuffle),
+            keys=is_permuted(self.shuffle),
             copies=screens and is_worth_a_copy(examples, self.max_iter, max(1, n_classes - 1)),
             squares=self._has_auto() and self.feature_rates is None,
             threads=threads_of(self.n_jobs),
@@ -278,7 +286,7 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         """
         weights = n_problems(len(self.classes_), "ovr") * examples.n_features
         many = weights > min(examples.stored, _CACHED_WEIGHTS)
-        pays = (many or not checks.is_permuted(self.shuffle)) and not self._is_full()
+        pays = (many or not is_permuted(self.shuffle)) and not self._is_full()
         return examples.packed() if pays else examples
 
     def _start(self, learner: Any, examples: Examples, coef, intercept) -> np.ndarray | None:
@@ -288,26 +296,12 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         if not self.fit_intercept and intercept is not None and np.any(intercept):
             raise ValueError("intercept_init needs fit_intercept=True.")
         n = n_problems(len(self.classes_), self.multiclass_)
-        weights = checks.initial_weights(
-            "coef_init", coef, (n, self.n_features_in_), examples.dtype
-        )
-        bias = checks.initial_weights("intercept_init", intercept, (n,), np.float64)
+        weights = initial_weights("coef_init", coef, (n, self.n_features_in_), examples.dtype)
+        bias = initial_weights("intercept_init", intercept, (n,), np.float64)
         own = weights if examples.columns is None else weights[:, examples.columns]
         zero = State.zero(n, own.shape[1], averaging=averages(self.keep))
         learner.restore(replace(zero, weights=own, bias=bias))
         return weights
-
-    def _refuse_overflow(self, run: Run) -> None:
-        """Raise an error if the score of a row is not finite."""
-        norm = max(epoch.weight_norm for epoch in self.history_)
-        most = float(np.finfo(run.data.examples.dtype).max)
-        if norm * run.largest < most * _FAR_FROM_OVERFLOW:
-            return
-        with np.errstate(all="ignore"):
-            everything = run.data.everything()
-            scores = run.learner.scores(*everything, averaged=averages(self.keep))
-        if not np.isfinite(scores).all():
-            raise ValueError(training.OVERFLOW)
 
     # partial_fit
 
@@ -341,163 +335,27 @@ class LinearClassifier(SparseCoefMixin, Classifier):
                [-2., -5.],
                [ 5.,  5.]])
         """
-        self._learn(X, y, classes, sample_weight)
+        learn(self, X, y, classes, sample_weight)
         return self
-
-    def _learn(self, X, y, classes=None, sample_weight=None, predict_first=False) -> np.ndarray:
-        """Learn online; with `predict_first`, return the class numbers predicted before learning.
-
-        The number is -1 where no class was known, and for rows of weight zero.
-        """
-        with checks.untouched_on_failure(self):
-            scores_before, n_known = self._scores_before(X), len(getattr(self, "classes_", ()))
-            examples, y, weights = self._online_examples(X, y, classes, sample_weight)
-            if y.ndim == 2 and predict_first:
-                raise ValueError(
-                    "Predictions before each label are for one label per row, but y is an "
-                    "indicator matrix: use partial_fit."
-                )
-            progress, guesses = self._progress, []
-            with uninterrupted():
-                for some, rows, first in self._stretches(examples, y, weights):
-                    codes = np.zeros(rows.size, np.int32)
-                    if len(self.classes_) < 2:  # nothing to learn yet
-                        weight = some.weight_of(rows)
-                        self._learner.idle(weight)
-                        progress.steps += weight
-                        progress.visits += rows.size
-                    else:
-                        etas = self._plan().etas(progress.visits + 1, rows.size)
-                        tally = self._learner.walk(some, rows, etas, predict_first=predict_first)
-                        self._learner.settle()  # the caller may change the rows after this
-                        progress.count(tally)
-                        codes = tally.predictions
-                    if predict_first:
-                        codes[: first.size] = first
-                        guesses.append((rows, self.classes_, codes))
-            self._describe_online()
-            self._calibrate_online(
-                scores_before,
-                n_known,
-                lambda: y if y.ndim == 2 else np.searchsorted(self.classes_, y),
-            )
-        predicted = np.full(len(y), -1)
-        for rows, known, codes in guesses:
-            predicted[rows] = np.append(np.searchsorted(self.classes_, known), -1)[codes]
-        return predicted
-
-    def _stretches(self, examples, y, weights) -> Iterator[tuple[Examples, np.ndarray, np.ndarray]]:
-        """The rows in parts with the same known classes and unit, which are set for each part.
-
-        Yields the examples with their class numbers and the rows. The first row of a new class is
-        predicted by the classes before it: the last array holds that prediction, or nothing.
-        """
-        whole = [(0, len(y), self.classes_)]
-        for start, end, known in whole if y.ndim == 2 else arrivals(y, self.classes_):
-            first = np.empty(0, np.int32)
-            if known is not self.classes_:
-                first = self._predicted_code(examples, start, known)
-                self._learn_classes(examples, known)
-            some, order = self._part(examples, y, weights, start, end)
-            for rows, square in self._square.visits(some, order, self._learner.rates):
-                self._use(square)
-                yield some, rows, first if start in rows[:1] else first[:0]
-
-    def _online_examples(self, X, y, classes, sample_weight) -> tuple[Any, np.ndarray, np.ndarray]:
-        """The checked rows, labels and weights; the first call makes the learner."""
-        self._check_parameters()
-        is_first = not hasattr(self, "_learner")
-        dtype = FLOATS if is_first else self._learner.dtype
-        X, y = checked_data(self, X, y, dtype=dtype, reset=is_first, indices=False, multilabel=True)
-        multilabel = y.ndim == 2
-        if y.dtype.kind in "fcO":
-            check_classification_targets(y)
-        if multilabel and classes is not None and len(classes) != y.shape[1]:
-            raise ValueError(
-                f"classes names {len(classes)} labels, but y has {y.shape[1]} columns."
-            )
-        weights = checks.check_weights(sample_weight, len(y))
-        examples = examples_of(X, np.zeros(len(y), np.int32))
-        if not is_first:
-            check_same_labels(y, self.classes_, self.multiclass_ == "labels")
-            if not multilabel:
-                checks.check_named(classes, self.classes_)
-            self._unpack(examples.is_dense)
-            return examples, y, weights
-        if multilabel:
-            check_multilabel_options(self)
-        named = np.unique(y[:0] if classes is None else classes)
-        self.classes_ = np.arange(y.shape[1]) if multilabel else named
-        self._settle_multiclass(0.0, multilabel)
-        self._square = MeanSquare(rows=0 if self._has_auto() else None)
-        self._learner = self._new_learner(examples, len(self.classes_))
-        self._progress, self._places = Progress(), None
-        return examples, y, weights
-
-    def _predicted_code(self, examples: Examples, row: int, known: np.ndarray) -> np.ndarray:
-        """The number, among `known`, of the class predicted for a row; -1 if there is none yet."""
-        codes = np.zeros(1, np.int32)
-        if len(self.classes_) > 1:
-            scores = self._learner.scores(examples, np.array([row], np.uint64))
-            codes = self._learner.problems.decide(scores)
-        return np.searchsorted(known, self.classes_[codes]) if len(self.classes_) else codes - 1
-
-    def _learn_classes(self, examples: Examples, known: np.ndarray) -> None:
-        """Replace the learner by one that has all known classes, the new ones with zero weights."""
-        state = with_new_classes(self._learner.state(), self.classes_, known, self.multiclass_)
-        self._learner = self._new_learner(examples, len(known))
-        self._learner.restore(state)
-        self.classes_ = known
-
-    def _part(self, examples, y, weights, start, end) -> tuple[Examples, np.ndarray]:
-        """The examples with class numbers from `start` to `end`, and these rows in order."""
-        codes, omega, sets = np.zeros(len(y), np.int32), weights, None
-        if y.ndim == 2:
-            _, codes, sets = Targets.of(y)
-        else:
-            codes[start:end] = np.searchsorted(self.classes_, y[start:end])
-            omega = checks.weighted_by_class(weights, self.class_weight, self.classes_, codes)
-        order = np.arange(start, end, dtype=np.uint64)
-        if omega is not ONE:
-            order = order[np.broadcast_to(omega, len(y))[start:end] > 0]
-        return examples.relabelled(codes, omega, sets), order
 
     def _describe_online(self) -> None:
         """Set the attributes after online learning, which has no epochs and does not end."""
         progress, self._shown = self._progress, None
         progress.history, progress.row_updates, progress.stop_reason = [], None, None
-        checks.describe_run(self, progress)
+        describe_run(self, progress)
         self.n_iter_ = 1
 
     # The columns of X and those of the learner
-
-    def _in_columns(self, weights: np.ndarray) -> np.ndarray:
-        """The learner's weights (problems, places) by the columns of X."""
-        if self._places is None:
-            return weights
-        shape = (weights.shape[0], self.n_features_in_)
-        full = np.zeros(shape, weights.dtype) if self._base is None else self._base.copy()
-        full[:, self._places] = weights
-        return full
 
     def _unpack(self, dense: bool | None = None) -> None:
         """Replace the learner by one with all columns of X, for rows that are `dense` or not."""
         old, places, width = self._learner, self._places, self.n_features_in_
         if places is None and dense in (None, old.dense):
             return
-        state = old.state()
-        state = replace(state, weights=self._in_columns(state.weights), before=None)
         self._learner = old.untrained(width, old.dense if dense is None else dense)
+        state = replace(old.state(), before=None)
         if places is not None:
-            if state.sums.size:
-                sums = np.zeros((len(state.sums), width))
-                sums[:, places] = state.sums
-                state = replace(state, sums=sums)
-            if state.cells.size:
-                cells = np.full((len(state.cells), width, state.cells.shape[2]), np.nan)
-                cells[..., 0] = state.weights / state.book[SCALE, :, None]
-                cells[:, places] = state.cells
-                state = replace(state, cells=cells)
+            state = state.in_columns(places, width, self._base)
             self._learner.rates = self._rates_in_columns(old.rates)
         self._learner.restore(state)
         self._places = self._base = None
@@ -571,16 +429,11 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         return make(spec, n_classes, examples.n_features)
 
     def _plan(self, validate: Any = None) -> Plan:
-        return replace(super()._plan(validate), eta=self._eta(), keep=self.keep)
-
-    def _eta(self) -> float | Callable[[int], float]:
-        """The learning rate, or the function of the visit number that gives it."""
-        if callable(self.learning_rate):
-            return self.learning_rate
-        if self.learning_rate == "constant":
-            return float(self.eta0)
-        power = {"inverse": 1, "sqrt": 0.5}[self.learning_rate]
-        return partial(_decaying, self.eta0, power)
+        return replace(
+            super()._plan(validate),
+            eta=learning_rate(self.learning_rate, self.eta0),
+            keep=self.keep,
+        )
 
     def _settle_multiclass(self, rows: float, multilabel: bool = False) -> None:
         """Set `multiclass_` by the classes and the number of rows, 0 if unknown."""
@@ -592,7 +445,7 @@ class LinearClassifier(SparseCoefMixin, Classifier):
 
     def _rule(self, n_classes: int) -> tuple[tuple[float, float], float]:
         """The thresholds and the padding, in the present unit; sets the attributes too."""
-        eta = self._eta()
+        eta = learning_rate(self.learning_rate, self.eta0)
         first = float(eta(1)) if callable(eta) else eta
         joint = self.multiclass_ == "joint" and n_classes > 2
         square, threshold = self._square.value, 0.0
@@ -620,10 +473,6 @@ def _error_on(examples: Examples, rows: np.ndarray) -> Callable[[Any, bool], flo
     """The function that validates a learner on some rows of the examples."""
     order = rows.astype(np.uint64)
     return lambda learner, averaged: learner.error(examples, order, averaged)
-
-
-def _decaying(eta0: float, power: float, t: int) -> float:
-    return eta0 / t**power
 
 
 def linear_scores(X: Any, weights: Any, bias: np.ndarray) -> Any:

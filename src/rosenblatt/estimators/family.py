@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt import rules
-from rosenblatt.estimators._checks import CONSTRAINTS
+from rosenblatt.estimators._classifier import CONSTRAINTS
 from rosenblatt.estimators._linear import LinearClassifier
 from rosenblatt.rules import gradient, passive_aggressive, projected, second_order
 

@@ -15,11 +15,29 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt import rules
-from rosenblatt.estimators import _checks as checks
-from rosenblatt.estimators._classifier import Classifier, learns_online, progress_bar
-from rosenblatt.estimators._input import FLOATS, checked_data
+from rosenblatt.estimators._classifier import (
+    CONSTRAINTS,
+    NOT_NEGATIVE,
+    POSITIVE,
+    Classifier,
+    describe_run,
+    learns_online,
+    order_of,
+    progress_bar,
+    seed_of,
+    untouched_on_failure,
+    warn_of_budget,
+)
+from rosenblatt.estimators._input import (
+    FLOATS,
+    Targets,
+    arrivals,
+    check_named,
+    check_weights,
+    checked_data,
+    weighted_by_class,
+)
 from rosenblatt.estimators._kernel_functions import ModelKernel, stacked
-from rosenblatt.estimators._targets import Targets, arrivals
 from rosenblatt.learners.dual import Dual
 from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.gram_blocks import GramBlocks
@@ -138,14 +156,14 @@ class KernelPerceptron(Classifier):
     _kernel: ModelKernel
     _progress: Progress
 
-    _parameter_constraints = checks.CONSTRAINTS | {
+    _parameter_constraints = CONSTRAINTS | {
         "multiclass": [StrOptions({"ovr", "ovo", "joint"})],
         "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
-        "degree": [checks.NOT_NEGATIVE],
-        "gamma": [StrOptions({"scale", "auto"}), checks.NOT_NEGATIVE],
+        "degree": [NOT_NEGATIVE],
+        "gamma": [StrOptions({"scale", "auto"}), NOT_NEGATIVE],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "keep": [StrOptions({"last", "average", "vote"})],
-        "cache_size": [checks.POSITIVE],
+        "cache_size": [POSITIVE],
     }
 
     def __init__(
@@ -246,14 +264,14 @@ class KernelPerceptron(Classifier):
         >>> round(model.score(X, y), 2), model.support_.size
         (0.97, 105)
         """
-        with checks.untouched_on_failure(self):
+        with untouched_on_failure(self):
             self._check_parameters()
             continues = self.warm_start and hasattr(self, "state_")
             earlier_classes = self.classes_ if continues else None
             X, y = self._checked(X, y, reset=not continues)
             targets = Targets.of(y)
             self.classes_ = targets.classes
-            copies = checks.check_weights(sample_weight, len(y))
+            copies = check_weights(sample_weight, len(y))
             omega = targets.weights(copies, self.class_weight)
             random = check_random_state(self.random_state)
             if continues:
@@ -263,8 +281,8 @@ class KernelPerceptron(Classifier):
                 X = X.astype(self._kernel.dtype, copy=False)
             held, omega = self._held_rows(X, targets, omega, X_val, y_val, random)
             examples = examples_of(X, targets.codes, omega)
-            rows, draw, omega = checks.order_of(self.shuffle, examples)
-            seed = checks.seed_of(self.random_state, random)
+            rows, draw, omega = order_of(self.shuffle, examples)
+            seed = seed_of(self.random_state, random)
             if not continues:
                 self._reset()
             learner, examples = self._learner(X, targets.codes, omega, self._dual)
@@ -278,7 +296,7 @@ class KernelPerceptron(Classifier):
             self._take(learner, len(y), progress, kept_weights(learner, plan, progress))
             if held is not None and self.calibrate is not None:
                 self._calibrate_on(self._scores_of(held.X), held.codes, reset=True)
-        checks.warn_of_budget(self)
+        warn_of_budget(self)
         return self
 
     @available_if(learns_online)
@@ -308,7 +326,7 @@ class KernelPerceptron(Classifier):
         >>> model.partial_fit([[-1.0, 1.0], [5.0, 5.0]], [0, 2]).support_
         array([0, 2])
         """
-        with checks.untouched_on_failure(self):
+        with untouched_on_failure(self):
             scores_before, n_known = self._scores_before(X), len(getattr(self, "classes_", ()))
             X, y, weights = self._online_rows(X, y, classes, sample_weight)
             before = self._progress
@@ -319,7 +337,7 @@ class KernelPerceptron(Classifier):
                 self.state_ = self.state_.grown(self.classes_, known, self.multiclass)
                 self.classes_, codes = known, np.searchsorted(known, y[start:end])
                 omega = weights[start:end] if weights.size > 1 else weights
-                omega = checks.weighted_by_class(omega, self.class_weight, known, codes)
+                omega = weighted_by_class(omega, self.class_weight, known, codes)
                 learner, examples = self._learner(X[start:end], codes, omega, self._dual_on_host)
                 order = np.arange(self.support_.size, len(examples), dtype=np.uint64)
                 order = order[omega > 0] if omega.size > 1 else order
@@ -379,14 +397,14 @@ class KernelPerceptron(Classifier):
             self._kernel.check_same(self)
         X, y = self._checked(X, y, reset=is_first)
         check_classification_targets(y)
-        weights = checks.check_weights(sample_weight, len(y))
+        weights = check_weights(sample_weight, len(y))
         if is_first:
             self.classes_ = np.unique(y[:0] if classes is None else classes)
             self._kernel = ModelKernel.by_rows(self, X, weights)
             X = X.astype(self._kernel.dtype, copy=False)
             self._reset()
         else:
-            checks.check_named(classes, self.classes_)
+            check_named(classes, self.classes_)
         return X, y, weights
 
     def _problems(self) -> Problems:
@@ -480,6 +498,6 @@ class KernelPerceptron(Classifier):
     def _describe(self, state: DualState, progress: Progress) -> None:
         """Set the attributes that follow from the state and the progress."""
         self.state_, self._progress = state, progress
-        checks.describe_run(self, progress)
+        describe_run(self, progress)
         self.dual_coef_ = coefficients(*state.at_best(), self.keep, self.support_.size)
         self.problem_updates_ = state.updates

@@ -1,4 +1,4 @@
-"""Online learning: predict, see the label, count the mistake, learn."""
+"""Online learning: the walk of `partial_fit`, and predicting each label before learning it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,155 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets
 
-from rosenblatt.estimators._checks import weighted_by_class
-from rosenblatt.estimators.perceptron import Perceptron
+from rosenblatt.estimators._classifier import untouched_on_failure
+from rosenblatt.estimators._input import (
+    FLOATS,
+    Targets,
+    arrivals,
+    check_multilabel_options,
+    check_named,
+    check_same_labels,
+    check_weights,
+    checked_data,
+    weighted_by_class,
+)
 from rosenblatt.learners.bound_walk import BoundWalk
-from rosenblatt.learners.examples import examples_of
+from rosenblatt.learners.examples import ONE, Examples, examples_of
+from rosenblatt.learners.weights import with_new_classes
+from rosenblatt.process import uninterrupted
+from rosenblatt.training import Progress
+from rosenblatt.training.defaults import MeanSquare
+
+if TYPE_CHECKING:
+    from rosenblatt.estimators.perceptron import Perceptron
+
+
+def learn(model, X, y, classes=None, sample_weight=None, predict_first=False) -> np.ndarray:
+    """Learn online; with `predict_first`, return the class numbers predicted before learning.
+
+    The number is -1 where no class was known, and for rows of weight zero.
+    """
+    with untouched_on_failure(model):
+        scores_before, n_known = model._scores_before(X), len(getattr(model, "classes_", ()))
+        examples, y, weights = _online_examples(model, X, y, classes, sample_weight)
+        if y.ndim == 2 and predict_first:
+            raise ValueError(
+                "Predictions before each label are for one label per row, but y is an "
+                "indicator matrix: use partial_fit."
+            )
+        progress, guesses = model._progress, []
+        with uninterrupted():
+            for batch, rows, first in _stretches(model, examples, y, weights):
+                codes = np.zeros(rows.size, np.int32)
+                if len(model.classes_) < 2:  # nothing to learn yet
+                    weight = batch.weight_of(rows)
+                    model._learner.idle(weight)
+                    progress.steps += weight
+                    progress.visits += rows.size
+                else:
+                    etas = model._plan().etas(progress.visits + 1, rows.size)
+                    tally = model._learner.walk(batch, rows, etas, predict_first=predict_first)
+                    model._learner.settle()  # the caller may change the rows after this
+                    progress.count(tally)
+                    codes = tally.predictions
+                if predict_first:
+                    codes[: first.size] = first
+                    guesses.append((rows, model.classes_, codes))
+        model._describe_online()
+        model._calibrate_online(
+            scores_before,
+            n_known,
+            lambda: y if y.ndim == 2 else np.searchsorted(model.classes_, y),
+        )
+    predicted = np.full(len(y), -1)
+    for rows, known, codes in guesses:
+        predicted[rows] = np.append(np.searchsorted(model.classes_, known), -1)[codes]
+    return predicted
+
+
+def _stretches(model, examples, y, weights) -> Iterator[tuple[Examples, np.ndarray, np.ndarray]]:
+    """The rows in parts with the same known classes and unit, which are set for each part.
+
+    Yields the examples with their class numbers and the rows. The first row of a new class is
+    predicted by the classes before it: the last array holds that prediction, or nothing.
+    """
+    parts = [(0, len(y), model.classes_)] if y.ndim == 2 else arrivals(y, model.classes_)
+    for start, end, known in parts:
+        first = np.empty(0, np.int32)
+        if known is not model.classes_:
+            first = _predicted_code(model, examples, start, known)
+            _learn_classes(model, examples, known)
+        batch, order = _labelled(model, examples, y, weights, start, end)
+        for rows, square in model._square.visits(batch, order, model._learner.rates):
+            model._use(square)
+            yield batch, rows, first if start in rows[:1] else first[:0]
+
+
+def _online_examples(model, X, y, classes, sample_weight) -> tuple[Any, np.ndarray, np.ndarray]:
+    """The checked rows, labels and weights; the first call makes the learner."""
+    model._check_parameters()
+    is_first = not hasattr(model, "_learner")
+    dtype = FLOATS if is_first else model._learner.dtype
+    X, y = checked_data(model, X, y, dtype=dtype, reset=is_first, indices=False, multilabel=True)
+    multilabel = y.ndim == 2
+    if y.dtype.kind in "fcO":
+        check_classification_targets(y)
+    if multilabel and classes is not None and len(classes) != y.shape[1]:
+        raise ValueError(f"classes names {len(classes)} labels, but y has {y.shape[1]} columns.")
+    weights = check_weights(sample_weight, len(y))
+    examples = examples_of(X, np.zeros(len(y), np.int32))
+    if not is_first:
+        check_same_labels(y, model.classes_, model.multiclass_ == "labels")
+        if not multilabel:
+            check_named(classes, model.classes_)
+        model._unpack(examples.is_dense)
+        return examples, y, weights
+    if multilabel:
+        check_multilabel_options(model)
+    named = np.unique(y[:0] if classes is None else classes)
+    model.classes_ = np.arange(y.shape[1]) if multilabel else named
+    model._settle_multiclass(0.0, multilabel)
+    model._square = MeanSquare(rows=0 if model._has_auto() else None)
+    model._learner = model._new_learner(examples, len(model.classes_))
+    model._progress, model._places = Progress(), None
+    return examples, y, weights
+
+
+def _predicted_code(model, examples: Examples, row: int, known: np.ndarray) -> np.ndarray:
+    """The number, among `known`, of the class predicted for a row; -1 if there is none yet."""
+    codes = np.zeros(1, np.int32)
+    if len(model.classes_) > 1:
+        scores = model._learner.scores(examples, np.array([row], np.uint64))
+        codes = model._learner.problems.decide(scores)
+    return np.searchsorted(known, model.classes_[codes]) if len(model.classes_) else codes - 1
+
+
+def _learn_classes(model, examples: Examples, known: np.ndarray) -> None:
+    """Replace the learner by one that has all known classes, the new ones with zero weights."""
+    state = with_new_classes(model._learner.state(), model.classes_, known, model.multiclass_)
+    model._learner = model._new_learner(examples, len(known))
+    model._learner.restore(state)
+    model.classes_ = known
+
+
+def _labelled(model, examples, y, weights, start, end) -> tuple[Examples, np.ndarray]:
+    """The examples with class numbers from `start` to `end`, and these rows in order."""
+    codes, omega, sets = np.zeros(len(y), np.int32), weights, None
+    if y.ndim == 2:
+        _, codes, sets = Targets.of(y)
+    else:
+        codes[start:end] = np.searchsorted(model.classes_, y[start:end])
+        omega = weighted_by_class(weights, model.class_weight, model.classes_, codes)
+    order = np.arange(start, end, dtype=np.uint64)
+    if omega is not ONE:
+        order = order[np.broadcast_to(omega, len(y))[start:end] > 0]
+    return examples.relabelled(codes, omega, sets), order
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,7 +226,7 @@ def learn_online(
     model.partial_fit  # noqa: B018  (raises where the parameters do not allow it)
     predictions, wrong = [], []
     for X, truth in pairs:
-        codes = model._learn(X, truth, classes, predict_first=True)
+        codes = learn(model, X, truth, classes, predict_first=True)
         predictions.append(_labels(codes, model.classes_))
         wrong.append(predictions[-1] != np.asarray(truth))
         classes = None
@@ -173,7 +313,7 @@ class OneByOne:
         """Learn by `partial_fit`, which checks everything and accepts new labels."""
         self._close()
         model = self.model
-        [code] = model._learn(np.asarray(x)[None, :], [label], self.classes, predict_first=True)
+        [code] = learn(model, np.asarray(x)[None, :], [label], self.classes, predict_first=True)
         self.classes = None
         self._open()
         return None if code < 0 else model.classes_.tolist()[code]

@@ -7,7 +7,7 @@ from typing import Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt.estimators._checks import AUTO, CONSTRAINTS
+from rosenblatt.estimators._classifier import AUTO, CONSTRAINTS
 from rosenblatt.estimators._linear import LinearClassifier
 
 

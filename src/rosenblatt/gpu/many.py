@@ -19,7 +19,8 @@ from sklearn.utils import _safe_indexing
 
 from rosenblatt import training
 from rosenblatt.cycles import CycleFinder
-from rosenblatt.estimators import _checks as checks
+from rosenblatt.estimators._classifier import untouched_on_failure
+from rosenblatt.estimators._input import check_weights
 from rosenblatt.estimators._linear import Run
 from rosenblatt.gpu.arrays import device_of, is_on_cuda, to_host
 from rosenblatt.gpu.device import DeviceError, current_device, translated_errors
@@ -163,7 +164,7 @@ def fit_many(
     folds = [(np.arange(n), np.arange(0))]
     if cv is not None:
         folds = list(check_cv(cv, labels, classifier=True).split(np.zeros((n, 1)), labels))
-    weights = np.broadcast_to(checks.check_weights(sample_weight, n), n)
+    weights = np.broadcast_to(check_weights(sample_weight, n), n)
     jobs = [(clone(model), np.asarray(train)) for model in settings for train, _ in folds]
     models = [model for model, _ in jobs]
     there = _on_device(device, X)
@@ -232,7 +233,7 @@ def _fit(jobs: list[tuple[Any, Array]], X: Any, there: Any, y: Array, weights: A
             trained[train] = weights[train]
             model.set_params(shuffle=False)
             stack.callback(model.set_params, shuffle=shuffle)
-            stack.enter_context(checks.untouched_on_failure(model))
+            stack.enter_context(untouched_on_failure(model))
             run = model._prepare(X, y, sample_weight=trained, device="cpu")
             run.data = _own_rows(run, shuffle, cache)
             runs.append(run)

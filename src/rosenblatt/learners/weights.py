@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from rosenblatt.kernels import family_cells as at
+from rosenblatt.learners.problems import Moves, moves
 from rosenblatt.learners.protocol import Array
 
 
@@ -45,6 +47,18 @@ class State:
     cells: Array = field(default_factory=lambda: np.zeros((0, 0, 0)))
     book: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
+    def in_columns(self, places: Array, n_features: int, base: Array | None) -> State:
+        """The state of a learner of packed columns for all columns, of initial weights `base`."""
+        weights, cells, sums = self.weights, self.cells, self.sums
+        weights = in_columns(weights, places, n_features, base)
+        if sums.size:
+            sums = in_columns(sums, places, n_features)
+        if cells.size:
+            cells = np.full((len(cells), n_features, cells.shape[2]), np.nan)
+            cells[..., 0] = weights / self.book[at.SCALE, :, None]
+            cells[:, places] = self.cells
+        return replace(self, weights=weights, cells=cells, sums=sums)
+
     @classmethod
     def zero(
         cls, problems: int, features: int, dtype: Any = np.float64, averaging: bool = False
@@ -59,3 +73,60 @@ class State:
             np.zeros(shape, dtype), np.zeros(problems), np.zeros(shape if averaging else (0, 0)),
             np.zeros(problems), np.zeros(problems),
         )  # fmt: skip
+
+
+def in_columns(array: Array, places: Array, n_features: int, others: Array | None = None) -> Array:
+    """An array (problems, places) of packed columns as one of all columns; `others` is the rest.
+
+    >>> in_columns(np.array([[5.0, 7.0]]), np.array([2, 0]), 3)
+    array([[7., 0., 5.]])
+    """
+    shape = (array.shape[0], n_features)
+    whole = np.zeros(shape, array.dtype) if others is None else others.copy()
+    whole[:, places] = array
+    return whole
+
+
+def with_new_classes(state: State, old: np.ndarray, new: np.ndarray, multiclass: str) -> State:
+    """The state with zero weight vectors for the classes that are in `new` and not in `old`."""
+    if len(new) <= 2:
+        return state
+    places, signs, sources, total = moved = moves(old, new, multiclass)
+
+    def spread(array: np.ndarray) -> np.ndarray:
+        out = np.zeros((total, *array.shape[1:]), array.dtype)
+        shape = (-1,) + (1,) * (array.ndim - 1)
+        out[places] = array[sources] * signs.astype(array.dtype).reshape(shape) + 0.0
+        return out
+
+    own_clock = multiclass == "ovo"
+    clock = np.abs(spread(state.clock)) if own_clock else np.full(total, state.clock[0])
+    sums = spread(state.sums) if state.sums.size else state.sums
+    grown = State(spread(state.weights), spread(state.bias), sums, spread(state.bias_sums), clock)
+    return _with_family_cells(state, grown, moved, multiclass) if state.book.size else grown
+
+
+def _with_family_cells(state: State, grown: State, moved: Moves, multiclass: str) -> State:
+    """The grown state with the cells and the book of a family member; NaN for new classes.
+
+    Weights, sums of gradients and biases change sign where a class is on the other side; variances
+    and sums of squares do not.
+    """
+    places, signs, sources, total = moved
+    adaptive = state.cells.shape[2:] == (3,)
+    cells = np.full((total, *state.cells.shape[1:]), np.nan)
+    book = np.full((at.BOOK, total), np.nan)
+    if sources:
+        book[:, places] = state.book[:, sources]
+        for row in (at.BIAS, at.BIAS_SUM, at.BIAS_W, *([at.BIAS_A] if adaptive else [])):
+            book[row, places] *= signs
+        cells[places] = state.cells[sources]
+        if state.cells.shape[1] == state.weights.shape[1]:
+            cells[places, :, : 2 if adaptive else 1] *= signs[:, None, None]
+    if multiclass != "ovo":  # new classes have the clock of the old ones
+        for row in (at.CLOCK, at.STEPS, at.SCALES):
+            book[row] = state.book[row, 0]
+    if multiclass == "joint":  # one book for all classes: its numbers are in the first column
+        book[at.SCALE :] = state.book[at.SCALE :, :1]
+        book[at.NORM] *= len(sources) / len(state.bias)
+    return replace(grown, cells=cells if state.cells.size else state.cells, book=book)

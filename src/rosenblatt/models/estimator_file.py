@@ -12,8 +12,7 @@ from scipy import sparse
 
 from rosenblatt import __version__, estimators
 from rosenblatt.errors import ModelFormatError
-from rosenblatt.estimators._checks import describe_run
-from rosenblatt.estimators._classifier import MOST_RECENT, Classifier
+from rosenblatt.estimators._classifier import MOST_RECENT, Classifier, describe_run
 from rosenblatt.estimators._kernel_functions import ModelKernel
 from rosenblatt.estimators.rule_names import NAMES
 from rosenblatt.learners.examples import examples_of

@@ -7,8 +7,18 @@ ends the run.
 
 from rosenblatt.training.history import Epoch, History
 from rosenblatt.training.order import Drawn
-from rosenblatt.training.plan import Plan
-from rosenblatt.training.run import OVERFLOW, kept_weights, run
+from rosenblatt.training.plan import Plan, learning_rate
+from rosenblatt.training.run import kept_weights, refuse_overflow, run
 from rosenblatt.training.state import Progress
 
-__all__ = ["OVERFLOW", "Drawn", "Epoch", "History", "Plan", "Progress", "kept_weights", "run"]
+__all__ = [
+    "Drawn",
+    "Epoch",
+    "History",
+    "Plan",
+    "Progress",
+    "kept_weights",
+    "learning_rate",
+    "refuse_overflow",
+    "run",
+]

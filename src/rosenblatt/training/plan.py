@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,6 +14,23 @@ from rosenblatt.training.defaults import averages
 from rosenblatt.training.history import Epoch
 
 KEEPS = ("last", "average", "late_average", "best")
+
+
+def learning_rate(schedule: Any, eta0: float) -> float | Callable[[int], float]:
+    """The learning rate η0, or the function of the visit number that gives it.
+
+    >>> learning_rate("constant", 2), learning_rate("inverse", 2)(4), learning_rate("sqrt", 2)(4)
+    (2.0, 0.5, 1.0)
+    """
+    if callable(schedule):
+        return cast(Callable[[int], float], schedule)
+    if schedule == "constant":
+        return float(eta0)
+    return partial(_decaying, eta0, {"inverse": 1, "sqrt": 0.5}[schedule])
+
+
+def _decaying(eta0: float, power: float, t: int) -> float:
+    return eta0 / t**power
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from rosenblatt.cycles import CycleFinder
 from rosenblatt.kernels.jit import compile_seconds
 from rosenblatt.learners.protocol import UNLIMITED, Learner, Limits
@@ -16,7 +18,8 @@ from rosenblatt.training.order import Data
 from rosenblatt.training.plan import Plan
 from rosenblatt.training.state import Counts, Kept, Progress
 
-OVERFLOW = (
+_FAR_FROM_OVERFLOW = 1e-12  # a share of the largest float that no sum of products comes near
+_OVERFLOW = (
     "The weights overflowed. Scale the features (for example with StandardScaler) or choose a "
     "smaller eta0."
 )
@@ -88,6 +91,23 @@ def kept_weights(learner: Learner, plan: Plan, progress: Progress) -> Any:
     return learner.snapshot(plan.averages)
 
 
+def refuse_overflow(
+    learner: Any, data: Data, plan: Plan, progress: Progress, largest: float
+) -> None:
+    """Raise an error if the score of a row by the weights to return is not finite.
+
+    Rows whose numbers are at most `largest` are scored only if an overflow is conceivable.
+    """
+    examples, rows = data.everything()
+    norm = max(epoch.weight_norm for epoch in progress.history)
+    if norm * largest < _FAR_FROM_OVERFLOW * float(np.finfo(examples.dtype).max):
+        return
+    with np.errstate(all="ignore"):
+        scores = learner.scores(examples, rows, plan.averages)
+    if not np.isfinite(scores).all():
+        raise ValueError(_OVERFLOW)
+
+
 def _ratchet(learner: Learner, data: Data, progress: Progress) -> None:
     """Put the current weights into the pocket if they misclassify fewer rows (Gallant).
 
@@ -108,7 +128,7 @@ def _close(
     began, counts = perf_counter(), progress.counts
     norm, change = learner.measure()
     if not math.isfinite(norm):
-        raise ValueError(OVERFLOW)
+        raise ValueError(_OVERFLOW)
     still = counts.updates == 0 and finished
     train_error = _train_error(learner, data, plan, progress, still)
     validation_error = math.nan

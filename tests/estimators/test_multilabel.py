@@ -28,7 +28,7 @@ from rosenblatt import (
     load,
     save,
 )
-from rosenblatt.estimators._targets import Targets
+from rosenblatt.estimators._input import Targets
 
 FAMILY = [
     PassiveAggressive, AROW, SCW, ALMA, ROMMA, OnlineGradient,
