@@ -37,101 +37,44 @@ _OF_TABLES = ("label", "text", "columns", "missing", "ngrams", "analyzer")
 
 
 class Parsing(NamedTuple):
-    """What the parser of a block goes by.
+    """What the parser of a block goes by."""
 
-    Attributes
-    ----------
-    columns : list of str or None
-        The columns to return, None for all.
-    skip : bool
-        Whether bad rows are left out rather than raised.
-    numbers : collection of str
-        The columns that hold numbers.
-    missing : tuple of str
-        The words for missing numbers.
-    dialect : Dialect or None
-        Of the file, if its format has delimiters.
-    schema : pyarrow.Schema or None
-        Columns and types as in the first rows; None before these are read.
-    bits : int
-        Rows of features have ``2**bits`` columns.
-    multilabel : bool
-        Whether a row may have several labels.
-    text_column : str
-        The name of the column for lines of plain text.
-    """
-
-    columns: list[str] | None = None
-    skip: bool = False
-    numbers: Collection[str] = ()
+    columns: list[str] | None = None  # to be returned; None for all
+    skip: bool = False  # whether bad rows are left out rather than raised
+    numbers: Collection[str] = ()  # the columns that hold numbers
     missing: Words = MISSING_WORDS
-    dialect: Dialect | None = None
-    schema: pa.Schema | None = None
-    bits: int = 31
+    dialect: Dialect | None = None  # of the file, if its format has delimiters
+    schema: pa.Schema | None = None  # as in the first rows; None before these are read
+    bits: int = 31  # rows of features have 2**bits columns
     multilabel: bool = False
-    text_column: str = "text"
+    text_column: str = "text"  # the name of the column for lines of plain text
 
 
 @dataclass(frozen=True)
 class Format:
-    """A file format.
-
-    Attributes
-    ----------
-    name : str
-        As in ``format="csv"``.
-    parse : callable, optional
-        Makes a block of whole rows a chunk, for formats of lines.
-    batches : callable, optional
-        The record batches of an open file, for formats that hold columns: called with the file,
-        names of columns, rows per batch and a range of parts, each or None.
-    parts : callable, optional
-        The bytes of each part of an open file that can be read alone, and the names of its columns.
-    suffixes, starts, fits
-        Files are recognised by a suffix of their name, else by their first bytes, else if all of
-        their first lines fit.
-    delimiters : tuple of str
-        What separates the values of a line, one of several to be detected, if lines are such.
-    has_features : bool
-        Whether rows hold features by name or number, rather than cells of columns.
-    names_columns : bool
-        Whether a file names its columns.
-    blank_rows : bool
-        Whether a blank line is a row.
-    can_be_cut : bool
-        Whether parts of a file can be read alone, as shards.
-    kinds : mapping of str
-        The kinds of columns that are known.
-    separator : str or None
-        What separates the labels of a row that has several.
-    several : callable, optional
-        Whether rows in the first bytes of a file have several labels.
-    printed : str
-        The format of predictions on standard output.
-    fixed : tuple of str
-        Options of reading that have no effect.
-    what : str
-        Its files, in messages.
-    """
+    """A file format: either `parse` makes chunks of blocks of lines, or `batches` reads a file."""
 
     name: str
     parse: Callable[[Block, Parsing], Chunk | Lines] | None = None
+    # Record batches of an open file, given columns, rows per batch and a range of parts, or None.
     batches: Callable[..., Iterator[pa.RecordBatch]] | None = None
+    # The bytes of each part of an open file that can be read alone, and the names of its columns.
     parts: Callable[[Any], tuple[tuple[int, ...], tuple[str, ...]]] | None = None
+    # A file is recognised by a suffix, else by its first bytes, else if all its first lines fit.
     suffixes: tuple[str, ...] = ()
     starts: tuple[bytes, ...] = ()
     fits: Callable[[bytes], Any] | None = None
-    delimiters: tuple[str, ...] = ()
-    has_features: bool = False
+    delimiters: tuple[str, ...] = ()  # what may separate the values of a line, to be detected
+    has_features: bool = False  # rows hold features by name or number, not cells of columns
     names_columns: bool = True
-    blank_rows: bool = False
-    can_be_cut: bool = True
-    kinds: Mapping[str, str] = field(default_factory=dict)
-    separator: str | None = None
-    several: Callable[[bytes], Any] | None = None
-    printed: str = "text"
-    fixed: tuple[str, ...] = ()
-    what: str = ""
+    blank_rows: bool = False  # whether a blank line is a row
+    can_be_cut: bool = True  # into shards
+    kinds: Mapping[str, str] = field(default_factory=dict)  # of columns that are known
+    separator: str | None = None  # of the labels of a row that has several
+    several: Callable[[bytes], Any] | None = None  # whether rows in the first bytes have several
+    printed: str = "text"  # the format of predictions on standard output
+    fixed: tuple[str, ...] = ()  # options of reading that have no effect
+    what: str = ""  # its files, in messages, if they are not called by its name
 
     @property
     def files(self) -> str:
@@ -165,7 +108,7 @@ def _json(block: Block, how: Parsing) -> Chunk:
 
 
 # In the order in which they are tried on the first lines of a file.
-_ALL = (
+_FORMATS = (
     Format(
         "csv",
         _delimited,
@@ -245,7 +188,7 @@ _ALL = (
     ),
     Format("table", can_be_cut=False, fixed=("format", "skip_bad_rows"), what="tables in memory"),
 )
-FORMATS = {format.name: format for format in _ALL}
+FORMATS = {format.name: format for format in _FORMATS}
 
 
 def check_format(name: str | None) -> None:
@@ -262,7 +205,7 @@ def named_format(path: str) -> str | None:
     ('tsv', None)
     """
     for suffix in map(str.lower, reversed(Path(path).suffixes)):
-        for format in _ALL:
+        for format in FORMATS.values():
             if suffix in format.suffixes:
                 return format.name
         if suffix not in _COMPRESSED:
@@ -282,7 +225,7 @@ def detect_format(path: str, look: Callable[[int], bytes]) -> str:
     lines = [line for line in head.split(b"\n")[:_HEAD_LINES] if line.strip()]
     if len(lines) > 1 and len(head) == _HEAD_BYTES:
         lines.pop()
-    for format in _ALL:
+    for format in FORMATS.values():
         if head.startswith(format.starts):
             return format.name
         if format.fits is not None and lines and all(map(format.fits, lines)):

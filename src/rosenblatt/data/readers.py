@@ -86,7 +86,7 @@ class Reader:
             first = next(items, None)
             if first is None:
                 raise NoRowsError("the file has no rows", path=self.files[0])
-            chunk = first(None, True)
+            chunk = first(self._parsing(None, True))
             if chunk.table.num_rows == 0:
                 raise self._no_rows(first, chunk.bad)
             if self.kind.batches is not None:
@@ -112,7 +112,7 @@ class Reader:
         if not bad:
             return NoRowsError("the file has no rows", path=self.files[0])
         try:
-            first(None, False)
+            first(self._parsing(None, False))
         except DataError as error:
             if not self._skip:
                 return error
@@ -162,12 +162,13 @@ class Reader:
 
         None means all columns; `numbers` are the columns of CSV and TSV that hold numbers.
         """
+        how = self._parsing(columns, self._skip, numbers)
         for part in self.parts:
             (begun, items), self._begun = self._begun, (None, iter(()))
             if begun is None or part != begun or not self._has_read(columns):
                 items = self._items(part, columns)
             for item in items:
-                yield partial(item, columns, self._skip, numbers)
+                yield partial(item, how)
 
     def _has_read(self, columns: list[str] | None) -> bool:
         """Whether :meth:`head` has read the wanted columns and no others, or lines."""
@@ -176,29 +177,25 @@ class Reader:
         return set(columns) == set(self._head.column_names)
 
     def _items(self, part: Any, columns: list[str] | None) -> Iterator[Any]:
-        """The chunks of a part as functions of columns, skip and numbers."""
+        """The chunks of a part as functions of a :class:`Parsing`."""
         if self.kind.batches is not None:
             return (partial(_select, c, self.kind) for c in self._columnar(part, columns))
         dialect, blocks = self._open(part)
         return (partial(self._parse, block, dialect) for block in blocks)
 
-    def _parse(
-        self,
-        block: Block,
-        dialect: Dialect | None,
-        columns: list[str] | None,
-        skip: bool,
-        numbers: Collection[str] = (),
-    ) -> Chunk | Lines:
-        assert self.kind.parse is not None, "formats of columns have no blocks"
+    def _parsing(
+        self, columns: list[str] | None, skip: bool, numbers: Collection[str] = ()
+    ) -> Parsing:
         schema = self.schema
         if schema is None and self._head is not None:
             schema = self._head.schema
-        how = Parsing(
-            columns, skip, numbers, self.missing, dialect, schema, self.bits, self.multilabel,
-            self.text_column,
-        )  # fmt: skip
-        return self.kind.parse(block, how)._replace(size=len(block.array))
+        bits, multilabel, text = self.bits, self.multilabel, self.text_column
+        return Parsing(columns, skip, numbers, self.missing, None, schema, bits, multilabel, text)
+
+    def _parse(self, block: Block, dialect: Dialect | None, how: Parsing) -> Chunk | Lines:
+        assert self.kind.parse is not None, "formats of columns have no blocks"
+        chunk = self.kind.parse(block, how._replace(dialect=dialect))
+        return chunk._replace(size=len(block.array))
 
     def _columnar(self, path: str, columns: list[str] | None) -> Iterator[Chunk]:
         return read_columnar(path, self.kind, columns, BATCH_ROWS)
@@ -246,17 +243,19 @@ class Reader:
         return ByteSource(path)
 
 
-def _select(
-    chunk: Chunk,
-    format: Format | None,
-    columns: list[str] | None,
-    skip: bool,
-    numbers: Collection[str] = (),
-) -> Chunk:
-    """A chunk with some of its columns; one from a `format` of columns is validated."""
-    table = chunk.table if columns is None else chunk.table.select(columns)
-    selected = chunk._replace(table=table)
-    return validated(selected._replace(size=table.nbytes), format) if format else selected
+def _select(chunk: Chunk, format: Format | None, how: Parsing) -> Chunk:
+    """A chunk with some of its columns; one from a `format` of columns is validated.
+
+    Arrow does not check the offsets in Arrow files, nor whether Parquet strings are UTF-8.
+    """
+    table = chunk.table if how.columns is None else chunk.table.select(how.columns)
+    if format is None:
+        return chunk._replace(table=table)
+    try:
+        table.validate(full=True)
+    except pa.ArrowException as error:
+        raise _unreadable(format, error, chunk.path, chunk.line_of(0) - 1) from None
+    return chunk._replace(table=table, size=table.nbytes)
 
 
 def refuse_duplicate_names(names: list[str], path: str, is_detected: bool = False) -> None:
@@ -332,18 +331,6 @@ def read_columnar(
                 done += batch.num_rows
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _unreadable(format, error, path, done) from None
-
-
-def validated(chunk: Chunk, format: Format) -> Chunk:
-    """Return the chunk, or raise DataError if it is malformed.
-
-    Arrow does not check the offsets in Arrow files, nor whether Parquet strings are UTF-8.
-    """
-    try:
-        chunk.table.validate(full=True)
-    except pa.ArrowException as error:
-        raise _unreadable(format, error, chunk.path, chunk.line_of(0) - 1) from None
-    return chunk
 
 
 def _unreadable(format: Format, error: Exception, path: str, done: int) -> DataError:
