@@ -5,7 +5,8 @@ import pytest
 from scipy import sparse
 
 from rosenblatt import AROW, compare, learn_online
-from rosenblatt.estimators.rule_names import NAMES, estimator_of
+from rosenblatt.estimators.family import estimator_of
+from rosenblatt.rules.registry import rules
 
 
 def rows(n=80, classes=2):
@@ -27,13 +28,13 @@ def test_errors_are_those_of_learning_online_in_the_same_order():
 def test_the_whole_family_is_compared_unless_told_otherwise():
     X, y = rows(40)
     found = compare(X, y, orders=1, fit_intercept=False)
-    assert found.names == list(NAMES)
+    assert found.names == list(rules())
     assert np.all(found.errors < 0.5)
-    assert set(found.ranking) == set(NAMES)
+    assert set(found.ranking) == set(rules())
     text = repr(found).splitlines()
-    assert len(text) == 1 + len(NAMES)
+    assert len(text) == 1 + len(rules())
     assert text[0].split() == ["rule", "error", "updates", "seconds"]
-    assert found._repr_html_().count("<tr>") == 1 + len(NAMES)
+    assert found._repr_html_().count("<tr>") == 1 + len(rules())
 
 
 def test_sparse_rows_and_several_classes_are_compared_alike():
@@ -44,7 +45,7 @@ def test_sparse_rows_and_several_classes_are_compared_alike():
 
 
 def test_rules_are_spelled_with_their_parameters():
-    assert estimator_of("alma:alpha=0.5,normalize=false").get_params()["normalize"] is False
+    assert estimator_of("ftrl:penalty=none,alpha=0.5").get_params()["penalty"] is None
     assert estimator_of("arow", fit_intercept=False).fit_intercept is False
     for wrong, said in (
         ("arrow", "there is no rule 'arrow'"),

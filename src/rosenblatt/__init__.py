@@ -13,9 +13,7 @@ _NAMES = {
     "comparison": ("compare",),
     "errors": ("DataError", "ModelFormatError"),
     "estimators": (
-        "ALMA", "AROW", "NAROW", "ROMMA", "SCW", "ConfidenceWeighted", "HashedNgrams",
-        "KernelPerceptron", "NormalHerd", "OneByOne", "OnlineGradient", "PassiveAggressive",
-        "Perceptron", "SecondOrderPerceptron", "find_lift", "learn_online",
+        "HashedNgrams", "KernelPerceptron", "OneByOne", "find_lift", "learn_online",
     ),
     "jobs.options": ("TrainOptions",),
     "jobs.train": ("train",),
@@ -24,11 +22,20 @@ _NAMES = {
     "tracing": ("trace",),
 }  # fmt: skip
 _MODULES = (
-    "cluster", "data", "gpu", "lab", "reference", "teaching_sets", "theory", "tracing", "viz",
+    "cluster", "data", "gpu", "lab", "reference", "rules", "teaching_sets", "theory", "tracing",
+    "viz",
 )  # fmt: skip
 _HOME: dict[str, str | None] = {
     name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names
 } | dict.fromkeys(_MODULES)
 
-__all__ = sorted([*_HOME, "__version__"])
-__getattr__, __dir__ = lazily(__name__, _HOME, globals())
+
+def _of_rules() -> dict[str, str]:
+    """The estimators of all learning rules, which are in their registry."""
+    from rosenblatt.rules.registry import estimators
+
+    return dict.fromkeys(estimators(), f"{__name__}.estimators")
+
+
+# `__all__` is among the names that are made when they are asked for.
+__getattr__, __dir__ = lazily(__name__, _HOME, globals(), _of_rules)

@@ -12,10 +12,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
+from rosenblatt.estimators.family import estimator_of
 from rosenblatt.estimators.online import learn_online
-from rosenblatt.estimators.rule_names import NAMES, estimator_of
 from rosenblatt.kernels.jit import compile_seconds
 from rosenblatt.learners.examples import check_sparse
+from rosenblatt.rules import registry
 
 _POINTS = 60  # of a curve
 _HEADER = ("rule", "error", "updates", "seconds")
@@ -161,7 +162,7 @@ def _models(rules: Any, parameters: dict[str, Any]) -> dict[str, Any]:
     if isinstance(rules, str):
         raise ValueError(f"rules is a list of names, not one name: write [{rules!r}]")
     if rules is None:
-        rules = list(NAMES)
+        rules = list(registry.rules())
     if not isinstance(rules, Mapping):
         rules = {rule if isinstance(rule, str) else repr(rule): rule for rule in rules}
     if not rules:

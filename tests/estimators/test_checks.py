@@ -12,7 +12,8 @@ from sklearn.metrics import balanced_accuracy_score
 
 from rosenblatt import KernelPerceptron, Perceptron
 from rosenblatt.estimators._input import weighted_by_class
-from rosenblatt.estimators.rule_names import NAMES, estimator_of
+from rosenblatt.estimators.family import estimator_of
+from rosenblatt.rules.registry import rules
 
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(60, 3)), RANDOM.integers(0, 3, 60)
@@ -85,7 +86,7 @@ SCALES = {"f8": (1e-300, 1e-160, 1e-30, 1.0, 1e30, 1e160, 1e300), "f4": (1e-30, 
 
 @pytest.mark.parametrize(
     "model",
-    [*map(estimator_of, NAMES), Perceptron(), Perceptron(multiclass="ovo"), KernelPerceptron()],
+    [*map(estimator_of, rules()), Perceptron(), Perceptron(multiclass="ovo"), KernelPerceptron()],
     ids=repr,
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -126,7 +127,7 @@ def misaligned(array):
     return copy
 
 
-@pytest.mark.parametrize("rule", [*NAMES, "kernel"])
+@pytest.mark.parametrize("rule", [*rules(), "kernel"])
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
 def test_arrays_at_odd_addresses_are_as_good_as_others(rule, layout):
     model = KernelPerceptron() if rule == "kernel" else estimator_of(rule)
@@ -142,7 +143,7 @@ def test_arrays_at_odd_addresses_are_as_good_as_others(rule, layout):
     assert np.array_equal(scores, again)
 
 
-@pytest.mark.parametrize("rule", NAMES)
+@pytest.mark.parametrize("rule", rules())
 def test_the_entries_of_a_sparse_row_may_come_in_any_order(rule):
     """The order in which they are summed decides their last bits."""
     rows = sparse.random_array((60, 9), density=0.5, rng=1, format="csr")

@@ -16,9 +16,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils.estimator_checks import check_classifier_multioutput
 
 from rosenblatt import (
-    ALMA,
     AROW,
-    ROMMA,
     SCW,
     OneByOne,
     OnlineGradient,
@@ -31,8 +29,7 @@ from rosenblatt import (
 from rosenblatt.estimators._input import Targets
 
 FAMILY = [
-    PassiveAggressive, AROW, SCW, ALMA, ROMMA, OnlineGradient,
-    lambda **options: AROW(covariance="full", **options),
+    PassiveAggressive, AROW, SCW, OnlineGradient,
     lambda **options: OnlineGradient(method="adagrad", **options),
 ]  # fmt: skip
 FIXED = {"shuffle": False, "max_iter": 6, "tol": None}

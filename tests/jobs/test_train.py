@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from rosenblatt import HashedNgrams, Model, data, reference, train
 from rosenblatt.data import Features
 from rosenblatt.errors import DataError, OptionError
-from rosenblatt.estimators.rule_names import estimator_of
+from rosenblatt.estimators.family import estimator_of
 
 
 def svmlight(folder, rows, labels, name="a.svm"):
@@ -274,7 +274,7 @@ def test_rules_that_do_not_exist_are_refused_before_anything_is_read():
     frame = {"label": ["a", "b"] * 9, "x": [1.0, 2.0] * 9}
     for rule, said in (
         ("arrow", "there is no rule"),
-        ("arow:covariance=full", "too many features"),
+        ("arow:covariance=full", "has the parameters r"),
         ("perceptron:eta0=2", "threshold and average"),
     ):
         with pytest.raises(OptionError, match=said):

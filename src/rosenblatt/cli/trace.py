@@ -138,7 +138,7 @@ def _exact(value: float) -> float:
 
 def _rule_arguments(text: str) -> dict[str, Any]:
     """Arguments of `trace` for a rule such as ``pa1:C=0.5``, other than the perceptron."""
-    from rosenblatt.estimators.rule_names import estimator_of
+    from rosenblatt.estimators.family import estimator_of
     from rosenblatt.tracing.run import RULES
 
     name = text.partition(":")[0]

@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.learners.examples import Examples, distinct
 from rosenblatt.learners.problems import decided
-from rosenblatt.rules import gradient
 from rosenblatt.training import Epoch, History, Plan, Progress
 from rosenblatt.training.defaults import patience_of, tol_of
 
@@ -45,9 +44,6 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "fit_intercept": ["boolean"],
     "intercept_scaling": [POSITIVE],
     "feature_rates": [StrOptions({"idf"}), "array-like", None],
-    "penalty": [StrOptions({"l1", "l2", "elasticnet"}), None],
-    "alpha": [NOT_NEGATIVE],
-    "l1_ratio": [Interval(Real, 0, 1, closed="both")],
     "shuffle": ["boolean", StrOptions({"random", "after_first"}), "array-like"],
     "max_iter": [_COUNT],
     "max_updates": [_COUNT, None],
@@ -62,18 +58,6 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "verbose": ["verbose"],
     "callbacks": [callable, list, tuple, None],
     "calibrate": [StrOptions({"sigmoid", "isotonic"}), None],
-    "B": [POSITIVE, None],
-    "C": [POSITIVE],
-    "b": [POSITIVE],
-    "r": [POSITIVE],
-    "delta": [NOT_NEGATIVE],
-    "confidence": [Interval(Real, 0.5, 1, closed="neither")],
-    "covariance": [StrOptions({"diagonal", "full"})],
-    "whiten": [StrOptions({"mistakes", "all"})],
-    "loss": [StrOptions(set(gradient.LOSSES))],
-    "method": [StrOptions({"sgd", "adagrad", "ftrl"})],
-    "normalize": ["boolean"],
-    "aggressive": ["boolean"],
 }
 
 

@@ -286,7 +286,7 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         """
         weights = n_problems(len(self.classes_), "ovr") * examples.n_features
         many = weights > min(examples.stored, _CACHED_WEIGHTS)
-        pays = (many or not is_permuted(self.shuffle)) and not self._is_full()
+        pays = many or not is_permuted(self.shuffle)
         return examples.packed() if pays else examples
 
     def _start(self, learner: Any, examples: Examples, coef, intercept) -> np.ndarray | None:
@@ -395,10 +395,6 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         """The rule of a member of the family, with its parameters; None for the perceptron."""
         return None
 
-    def _is_full(self) -> bool:
-        """Whether a full covariance matrix is kept."""
-        return getattr(self, "covariance", "diagonal") == "full"
-
     def _new_learner(self, examples: Examples, n_classes: int, device: str = "cpu") -> Any:
         """A learner with zero weights, on the processor or on a GPU."""
         threads, multiclass = threads_of(self.n_jobs), self.multiclass_
@@ -423,7 +419,6 @@ class LinearClassifier(SparseCoefMixin, Classifier):
             dense=examples.is_dense,
             batch=self.update == "batch",
             threads=threads,
-            full=self._is_full(),
             device=device,
         )
         return make(spec, n_classes, examples.n_features)

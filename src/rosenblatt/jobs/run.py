@@ -218,7 +218,7 @@ def _rule_of(name: Any) -> tuple[Any, float]:
     """A member of the family, None for the perceptron, and its learning rate."""
     if name == "perceptron":  # needs no import of scikit-learn
         return None, 1.0
-    from rosenblatt.estimators.rule_names import estimator_of
+    from rosenblatt.estimators.family import estimator_of
 
     try:
         member = estimator_of(name)
@@ -226,6 +226,4 @@ def _rule_of(name: Any) -> tuple[Any, float]:
         raise OptionError(str(error)) from None
     if type(member).__name__ == "Perceptron":
         raise OptionError("the perceptron's parameters are threshold and average, not of its rule")
-    if member._is_full():
-        raise OptionError("files have too many features for covariance=full")
     return member._member_rule(), member._plan().eta

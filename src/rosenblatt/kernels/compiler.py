@@ -55,9 +55,9 @@ _PARTS = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 def object_code(function: Callable, fastmath: Any, argument_types: tuple[Any, ...]) -> bytes:
     """The struct format of the results of a kernel, a newline, and the object code."""
     while jit.undeclared:
-        called, body, its_fastmath, layout = jit.undeclared.pop()
+        called, choose, its_fastmath = jit.undeclared.pop()
         options: Any = {**_PARTS, "fastmath": its_fastmath}
-        overload(called, strict=False, jit_options=options)(_choice(body, layout))
+        overload(called, strict=False, jit_options=options)(_by_first(choose))
     results: list[str] = []
     names: dict[str, Any] = {"np": np, "array": _array, "double": _double}
     names |= {"kernel": numba.njit(inline="always", fastmath=fastmath, **_OPTIONS)(function)}
@@ -70,14 +70,9 @@ def object_code(function: Callable, fastmath: Any, argument_types: tuple[Any, ..
     return "".join(results).encode() + b"\n" + code
 
 
-def _choice(function: Callable, layout: str) -> Callable:
-    """Chooses `function` to be compiled, where there is a layout for rows of that class."""
-
-    def choose(*types: Any) -> Callable | None:
-        found = getattr(types[0], "instance_class", type).__name__ if layout else ""
-        return function if found == layout else None
-
-    return choose
+def _by_first(choose: Callable[[type], Callable | None]) -> Callable:
+    """Chooses the function to be compiled by the class of the first argument."""
+    return lambda *types: choose(getattr(types[0], "instance_class", type))
 
 
 def _made_of_words(argument_types: tuple[Any, ...], names: dict[str, Any]) -> str:

@@ -19,11 +19,12 @@ import os
 import struct
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, update_wrapper
 from importlib.metadata import version
 from pathlib import Path
 from threading import RLock
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,9 @@ _FUNCTION: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _LOCK = RLock()
 _engines: list[Any] = []  # own the code of loaded kernels
 _seconds, _announce = 0.0, None
-undeclared: list[tuple[Callable, Callable, Any, str]] = []  # functions Numba does not know yet
+# Functions Numba does not know yet, what chooses their bodies by the class of the first argument,
+# and their fastmath.
+undeclared: list[tuple[Callable, Callable[[type], Callable | None], Any]] = []
 
 
 def on_compile(callback: Any) -> None:
@@ -65,7 +68,7 @@ class Kernel:
         update_wrapper(self, function)
         self.py_func, self.fastmath = function, fastmath
         self._loaded: dict[tuple[Any, ...], Any] = {}
-        undeclared.append((self, function, fastmath, ""))
+        undeclared.append((self, lambda kind: function, fastmath))
 
     def __repr__(self) -> str:
         return f"<kernel {self.py_func.__qualname__}>"
@@ -98,7 +101,7 @@ class Kernel:
 
     def _load(self, types: tuple[Any, ...]) -> Any:
         """The C function, the type of its results, and the function that reads them."""
-        path = _cache_path(self.py_func, repr(types))
+        path = _cache_path(self.py_func, repr(types) + "".join(_digests(types)))
         compiled = read_private(path) if path else None
         if compiled is None:
             compiled = _compile(self, types)
@@ -163,9 +166,33 @@ def kernel(function: Callable | None = None, *, fastmath: Any = False) -> Any:
 
 @cache
 def inlined(function: Callable) -> Any:
-    """Let kernels call a pure function of numbers; in Python it stays what it is."""
-    undeclared.append((function, function, False, ""))
+    """Let kernels call a pure function of numbers; in Python it stays what it is.
+
+    So do the functions that it calls by their global names.
+    """
+    undeclared.append((function, lambda kind: function, False))
+    for name in function.__code__.co_names:
+        called = function.__globals__.get(name)
+        if isinstance(called, FunctionType):
+            inlined(called)
     return function
+
+
+def by_class(name: str, choose: Callable[[type], Callable | None]) -> Callable:
+    """A function that is another one for each class of its first argument, a NamedTuple.
+
+    `choose` gets the class and returns the function; in a kernel the compiler calls it. Functions
+    that these call must be kernels or :func:`inlined`.
+    """
+
+    def chosen(first: Any, *others: Any) -> Any:
+        function = choose(type(first))
+        assert function is not None, f"{name} has no function for {type(first).__name__}"
+        return function(first, *others)
+
+    chosen.__name__ = name
+    undeclared.append((chosen, choose, False))
+    return chosen
 
 
 def by_layout(name: str, **choices: Kernel) -> Callable:
@@ -177,8 +204,11 @@ def by_layout(name: str, **choices: Kernel) -> Callable:
     def chosen(rows: Any, *rest: Any) -> Any:
         return choices[type(rows).__name__](rows, *rest)
 
+    def choice(layout: str) -> Callable[[type], Callable | None]:
+        return lambda kind: choices[layout].py_func if kind.__name__ == layout else None
+
     chosen.__name__ = name
-    undeclared.extend((chosen, one.py_func, one.fastmath, key) for key, one in choices.items())
+    undeclared.extend((chosen, choice(key), one.fastmath) for key, one in choices.items())
     return chosen
 
 
@@ -261,6 +291,14 @@ def cache_folder() -> Path | None:
     parts += [llvm().get_host_cpu_name(), llvm().get_host_cpu_features().flatten()]
     sources = _digest(Path(__file__).parent)
     return base / f"kernels-{hashlib.sha256(repr(parts).encode() + sources).hexdigest()[:16]}"
+
+
+def _digests(types: tuple[Any, ...]) -> Iterator[str]:
+    """Digests of the code that classes of arguments stand for, where it is not in the sources."""
+    for kind in types:
+        if isinstance(kind, tuple) and isinstance(kind[0], type):
+            yield getattr(kind[0], "code_digest", "")
+            yield from _digests(kind[1])
 
 
 def _cache_path(function: Callable, types: str) -> Path | None:

@@ -61,7 +61,6 @@ class Spec:
     batch: bool = False
     threads: int = 1
     device: str = "cpu"
-    full: bool = False  # a full covariance matrix
 
 
 def make(spec: Spec, n_classes: int, n_features: int) -> Any:
@@ -94,6 +93,6 @@ def make(spec: Spec, n_classes: int, n_features: int) -> Any:
 
     if spec.rule is None:
         return Linear(spec, n_classes, n_features)
-    from rosenblatt.learners.family import Family, FullFamily
+    from rosenblatt.learners.family import Family
 
-    return (FullFamily if spec.full else Family)(spec, n_classes, n_features)
+    return Family(spec, n_classes, n_features)

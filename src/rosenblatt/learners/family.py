@@ -8,28 +8,17 @@ from weakref import proxy
 
 import numpy as np
 
-from rosenblatt import rules
-from rosenblatt.kernels import family, learn
+from rosenblatt.kernels import cells as kernels
+from rosenblatt.kernels import learn
 from rosenblatt.kernels._memory import zeros
-from rosenblatt.kernels.family_cells import (
-    BIAS,
-    BIAS_A,
-    BIAS_SUM,
-    BOOK,
-    CLOCK,
-    NORM,
-    PADDING,
-    SCALE,
-    SCALES,
-)  # fmt: skip
+from rosenblatt.kernels.cells import BIAS, BIAS_A, BIAS_SUM, BOOK, CLOCK, PADDING, SCALE, SCALES
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.parts import ONE_RATE, Part
 from rosenblatt.learners.problems import groups_of
 from rosenblatt.learners.protocol import NO_LIMITS, Array, Limits
 from rosenblatt.learners.weights import State, Weights
-
-MOST_FEATURES = 2048  # of a full covariance: a matrix of 32 MB per problem
+from rosenblatt.rules.registry import rule_of
 
 
 class Family(Linear):
@@ -84,7 +73,7 @@ class Family(Linear):
 
 
 class FamilyPart(Part):
-    """The cells of some problems of a member, see :mod:`rosenblatt.kernels.family_cells`.
+    """The cells of some problems of a member, see :mod:`rosenblatt.kernels.cells`.
 
     Averaging sums are not lazy. ``classes`` are the negative class, or
     :data:`~rosenblatt.kernels.learn.REST`, and the positive class.
@@ -95,11 +84,10 @@ class FamilyPart(Part):
 
     def __init__(self, learner: Family, classes: tuple[int, int], problems: int) -> None:
         self.learner, self.classes, self.problems = proxy(learner), classes, problems
-        name = type(learner.member).__name__
-        self.has_variances = name in rules.SECOND_ORDER
-        self.depth = 3 if name in rules.ADAPTIVE else 1
-        if self.has_variances or name == "Truncated":
-            self.depth = 2
+        self.record = rule_of(type(learner.member))
+        kernels.declare(self.record)
+        self.has_variances = self.record.storage == "variances"
+        self.depth = kernels.depth(learner.member)
         self.before = self.before_bias = np.empty(0)
         self.mean = None
         self.deferred = []
@@ -108,7 +96,7 @@ class FamilyPart(Part):
     @property
     def kernel(self) -> Any:
         """The kernel that walks."""
-        return family.walk_joint if self.learner.problems.joint else family.walk_one
+        return kernels.walk_jointly if self.learner.problems.joint else kernels.walk_problem
 
     def _begin(self) -> None:
         """Allocate cells, sums and book, for zero weights."""
@@ -118,7 +106,7 @@ class FamilyPart(Part):
             self._wide(self.cells)[..., 1] = self._variances(0, self.room)
         self.sums_, self.book = self._no_sums(), np.zeros((BOOK, self.problems))
         self.book[SCALE], self.book[PADDING] = 1.0, learner.padding**2
-        self.book[BIAS_A] = float(type(learner.member).__name__ in rules.SECOND_ORDER)
+        self.book[BIAS_A] = float(self.has_variances)
 
     def _no_sums(self) -> Array:
         """Averaging sums of zero; empty if nothing is averaged."""
@@ -137,8 +125,7 @@ class FamilyPart(Part):
         self, examples: Examples, order: Array, etas: Array, tally: Array, seen: Array
     ) -> tuple[Any, ...]:
         """The arguments of the kernel."""
-        plain = self.depth == 1 or type(self.learner.member).__name__ == "Truncated"
-        rates = self.learner.rates if plain else ONE_RATE
+        rates = self.learner.rates if self.record.storage == "plain" else ONE_RATE
         return (
             *examples.arrays, order, etas, self.cells, self.sums_, rates, self.book,
             self.learner.member, tally, seen,
@@ -164,9 +151,9 @@ class FamilyPart(Part):
     def present(self, averaged: bool = False) -> tuple[Array, Array]:
         """The weights (problems, features), all penalties applied, and the biases."""
         cells, sums, n = self.cells, self.sums_, self.learner.n_features
-        if getattr(self.learner.member, "l1", 0.0) > 0.0:
+        if self.record.penalty(self.learner.member, 1.0) > 0.0:
             cells, sums = cells.copy(), sums.copy()
-            family.bring_up_to_date(self.learner.member, cells, sums, self.book)
+            kernels.apply_penalties(self.learner.member, cells, sums, self.book)
         raw = self._wide(cells)[:, :n, 0]
         if averaged and self.clock > 0:
             total = raw * self.book[SCALES, 0] - self._wide(sums, 1)[:, :n, 0]
@@ -234,7 +221,6 @@ class FamilyPart(Part):
             self.book = np.where(np.isnan(state.book[:, own]), self.book, state.book[:, own])
         else:
             self.book[BIAS] = state.bias[own]
-            self._restart_norm()
         if state.before is not None:
             weights = state.before.weights[own]
             self.before = np.array(weights if self.learner.dense else weights.T, order="C")
@@ -246,70 +232,3 @@ class FamilyPart(Part):
             wide[...] = np.where(np.isnan(cells), wide, cells)
         else:
             wide[..., 0] = weights
-
-    def _restart_norm(self) -> None:
-        """Compute the norm of weights that come without a book."""
-        w, padding = self.present()[0].astype(np.float64), self.learner.padding
-        self.book[NORM, 0] = float((w * w).sum())
-        if padding > 0:
-            self.book[NORM, 0] += float((self.book[BIAS] ** 2).sum()) / padding**2
-
-
-class FullPart(FamilyPart):
-    """The weights of one problem and the covariance of all its features and the padding."""
-
-    @property
-    def kernel(self) -> Any:
-        """The kernel that walks."""
-        return family.walk_full
-
-    def _begin(self) -> None:
-        self.depth, self.has_variances = 1, False
-        super()._begin()
-        d = self.room + 1
-        self.covariance = np.zeros((d + 2, d))
-        self.covariance[:d] = np.eye(d)
-
-    def arguments(
-        self, examples: Examples, order: Array, etas: Array, tally: Array, seen: Array
-    ) -> tuple[Any, ...]:
-        """The arguments of the kernel."""
-        return (
-            *examples.arrays, order, etas, self.cells, self.sums_, self.covariance, self.book,
-            self.learner.member, tally, seen,
-        )  # fmt: skip
-
-    def extra_state(self) -> tuple[Array, Array]:
-        """The covariance as (1, features + 1, features + 1), and the book."""
-        return self.covariance[None, : self.room + 1], self.book
-
-    def _restore_cells(self, weights: Array, cells: Array) -> None:
-        self.cells[:] = weights[0]
-        if cells.size:
-            known = self.covariance[: self.room + 1]
-            known[...] = np.where(np.isnan(cells[0]), known, cells[0])
-
-    def _restart_norm(self) -> None:
-        """Do nothing: second-order members do not use the norm."""
-
-
-class FullFamily(Family):
-    """A second-order member with a full covariance matrix per problem."""
-
-    def restart(self, n_classes: int) -> None:
-        """Reset all weights, for this number of classes."""
-        if self.n_features > MOST_FEATURES:
-            raise ValueError(
-                f"covariance='full' keeps a matrix of all pairs of features, which is for "
-                f"{MOST_FEATURES} features at most; these data have {self.n_features}. Use "
-                "covariance='diagonal'."
-            )
-        if self.multiclass == "joint" and n_classes > 2:
-            raise ValueError(
-                "covariance='full' goes with multiclass='ovr' or 'ovo'; for 'joint' use "
-                "covariance='diagonal'."
-            )
-        super().restart(n_classes)
-
-    def _new_part(self, classes: tuple[int, int], problems: int) -> Part:
-        return FullPart(self, classes, problems)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.kernels import family_cells as at
+from rosenblatt.kernels import cells as at
 from rosenblatt.learners.problems import Moves, moves
 from rosenblatt.learners.protocol import Array
 
@@ -34,8 +34,8 @@ class State:
         The weights at the start of the current epoch.
     cells : array (problems, ...)
         What a member of the family has beside the weights, such as variances; else empty.
-    book : array (13, problems)
-        The numbers of such a member, see :mod:`rosenblatt.kernels.family_cells`; else empty.
+    book : array (10, problems)
+        The numbers of such a member, see :mod:`rosenblatt.kernels.cells`; else empty.
     """
 
     weights: Array
@@ -103,10 +103,10 @@ def with_new_classes(state: State, old: np.ndarray, new: np.ndarray, multiclass:
     clock = np.abs(spread(state.clock)) if own_clock else np.full(total, state.clock[0])
     sums = spread(state.sums) if state.sums.size else state.sums
     grown = State(spread(state.weights), spread(state.bias), sums, spread(state.bias_sums), clock)
-    return _with_family_cells(state, grown, moved, multiclass) if state.book.size else grown
+    return _with_cells(state, grown, moved, multiclass) if state.book.size else grown
 
 
-def _with_family_cells(state: State, grown: State, moved: Moves, multiclass: str) -> State:
+def _with_cells(state: State, grown: State, moved: Moves, multiclass: str) -> State:
     """The grown state with the cells and the book of a family member; NaN for new classes.
 
     Weights, sums of gradients and biases change sign where a class is on the other side; variances
@@ -128,5 +128,4 @@ def _with_family_cells(state: State, grown: State, moved: Moves, multiclass: str
             book[row] = state.book[row, 0]
     if multiclass == "joint":  # one book for all classes: its numbers are in the first column
         book[at.SCALE :] = state.book[at.SCALE :, :1]
-        book[at.NORM] *= len(sources) / len(state.bias)
     return replace(grown, cells=cells if state.cells.size else state.cells, book=book)

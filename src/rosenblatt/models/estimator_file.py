@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rosenblatt import __version__, estimators
+from rosenblatt import __version__, estimators, rules
 from rosenblatt.errors import ModelFormatError
 from rosenblatt.estimators._classifier import MOST_RECENT, Classifier, describe_run
 from rosenblatt.estimators._kernel_functions import ModelKernel
-from rosenblatt.estimators.rule_names import NAMES
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.log import MOST_COPIES, DualState, Log, Moment
 from rosenblatt.learners.problems import n_problems
@@ -27,8 +26,6 @@ Arrays = dict[str, np.ndarray]
 About = dict[str, Any]
 
 VERSION = 3
-# The estimators of the first format.
-LINEAR = tuple(dict.fromkeys(estimator for estimator, _ in NAMES.values()))
 KERNEL = "KernelPerceptron"
 FORMATS = {False: "rosenblatt-perceptron", True: "rosenblatt-kernel-perceptron"}  # by is_kernel
 _COUNTS = ("steps", "visits", "updates", "epoch", "run", "stop_reason")
@@ -70,8 +67,11 @@ def from_file(arrays: Arrays, about: About) -> Classifier:
         version = about["version"]
         raise ValueError(f"format version {version!r}; this release reads {VERSION}: fit it again")
     name = KERNEL if is_kernel else about["estimator"]
-    if name not in (*LINEAR, KERNEL):
-        raise ValueError(f"{name!r} is not an estimator that this release knows")
+    if name not in (*rules.estimators(), KERNEL):
+        raise ValueError(
+            f"{name!r} is not an estimator of this release: if its rule is your own, call "
+            "rosenblatt.rules.register before"
+        )
     parameters = dict(about["parameters"])
     parameters.pop("device", None)  # of earlier files: where a model was trained
     if name == "Perceptron":
@@ -212,7 +212,7 @@ def _restore_linear(model: Any, arrays: Arrays, about: About) -> None:
     model.multiclass_ = _multiclass_from(about, model)
     model._square = _mean_square_from(about["mean_square"])
     problems = n_problems(len(model.classes_), model.multiclass_)
-    state = state_from(arrays, "state.", problems, full=True)
+    state = state_from(arrays, "state.", problems)
     shown = Weights(arrays["coef"], arrays["intercept"])
     expect("coef", shown.weights, np.floating, state.weights.shape)
     expect("intercept", shown.bias, np.floating, state.bias.shape)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt import rules
 from rosenblatt.data.features import Features
 from rosenblatt.errors import ModelFormatError
 from rosenblatt.models import tensorfile
@@ -50,7 +51,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         return
     from rosenblatt.models import estimator_file
 
-    if type(model).__name__ not in (*estimator_file.LINEAR, estimator_file.KERNEL):
+    if type(model).__name__ not in (*rules.estimators(), estimator_file.KERNEL):
         raise TypeError(f"only models can be saved, not {type(model).__name__}")
     tensorfile.write(path, *estimator_file.to_file(model))
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from rosenblatt.atomic_files import atomic_write
 from rosenblatt.errors import DataError, ModelFormatError
-from rosenblatt.kernels.family_cells import BOOK
+from rosenblatt.kernels.cells import BOOK
 from rosenblatt.learners.weights import State
 
 # What checking the content of a damaged file may raise.
@@ -139,11 +139,8 @@ def state_arrays(state: State, prefix: str) -> dict[str, Array]:
     return {prefix + name: getattr(state, name) for name in names}
 
 
-def state_from(arrays: Arrays, prefix: str, problems: int, full: bool = False) -> State:
-    """The inverse of :func:`state_arrays`; raises ValueError if shapes do not fit.
-
-    With `full`, members of the family may have a full covariance matrix.
-    """
+def state_from(arrays: Arrays, prefix: str, problems: int) -> State:
+    """The inverse of :func:`state_arrays`; raises ValueError if shapes do not fit."""
     names = (*_STATE, *(_OF_FAMILY if f"{prefix}book" in arrays else ()))
     entries: dict[str, Any] = {name: arrays[prefix + name] for name in names}
     sums, shape = entries["sums"], (problems, entries["weights"].shape[1])
@@ -152,7 +149,7 @@ def state_from(arrays: Arrays, prefix: str, problems: int, full: bool = False) -
     if "book" in entries:
         n, depth = entries["cells"].shape[1:]
         shapes |= {"book": (BOOK, problems), "cells": (problems, n, depth)}
-        if entries["cells"].size and not shape[1] <= n <= shape[1] + full:
+        if entries["cells"].size and n != shape[1]:
             raise ValueError(f"cells is {entries['cells'].shape}, for {shape[1]} features")
     for name, array in entries.items():
         expect(name, array, np.floating, shapes.get(name, (problems,)))

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rosenblatt import rules
 from rosenblatt.reference.textbook import Order, Rate, Vector, _epochs, _rate, dot, sign
-from rosenblatt.rules import gradient
+from rosenblatt.rules.registry import rule_of
 
 
 @dataclass(frozen=True)
@@ -81,11 +80,11 @@ def family(
     """
     c = 0.0 if padding is None else float(padding)
     rows = [[float(value) for value in row] for row in X]
-    name, d, t = type(rule).__name__, len(rows[0]), 0
+    record, d, t = rule_of(type(rule)), len(rows[0]), 0
     w = [0.0] * (d + 1)
-    sigma = [1.0] * (d + 1) if name in rules.SECOND_ORDER else []
+    sigma = [1.0] * (d + 1) if record.storage == "variances" else []
     z, n = [0.0] * (d + 1), [0.0] * (d + 1)
-    updates, visit, time = 0, 0, 0.0
+    visit, time = 0, 0.0
     for epoch, visits in enumerate(_epochs(order, len(rows), max_epochs, seed), start=1):
         corrected = 0
         for row in visits:
@@ -97,16 +96,16 @@ def family(
             score = dot(w, x)
             margin = y[row] * score
             square = dot([xj * xj for xj in x], sigma or [1.0] * (d + 1))
-            norm = dot(w, w)
-            kept, tau, beta = rules.answer(rule, margin, square, norm, updates, weight, rate)
+            answer = record.step(rule, margin, square, weight, rate)
+            tau, beta = answer if record.storage == "variances" else (answer, 0.0)
             before, spread = list(w), list(sigma)
             if tau != 0.0:
-                updates, corrected = updates + 1, corrected + 1
-                if name in rules.ADAPTIVE:
+                corrected += 1
+                if record.storage == "adaptive":
                     _accumulate(rule, z, n, w, [-tau * y[row] * xj for xj in x])
                 else:
                     pulls = [sj * xj for sj, xj in zip(sigma or [1.0] * (d + 1), x, strict=True)]
-                    w = [kept * wj + tau * y[row] * p for wj, p in zip(w, pulls, strict=True)]
+                    w = [wj + tau * y[row] * p for wj, p in zip(w, pulls, strict=True)]
                     if sigma:
                         sigma = [s - beta * p * p for s, p in zip(sigma, pulls, strict=True)]
             w = _penalized(rule, w, z, n, rate * weight, time)
@@ -120,11 +119,11 @@ def family(
 
 
 def _accumulate(rule: Any, z: list[float], n: list[float], w: list[float], g: list[float]) -> None:
-    """Add a gradient to the sums z and n of a member with a rate per feature."""
-    adagrad = isinstance(rule, gradient.AdaGrad)
+    """Add a gradient to the sums z and n of a rule with adaptive storage."""
+    increment = rule_of(type(rule)).increment
+    assert increment is not None
     for j, gj in enumerate(g):
-        added = gradient.adagrad_sum if adagrad else gradient.ftrl_sum
-        z[j] += added(rule, gj, n[j], w[j])
+        z[j] += increment(rule, gj, n[j], w[j])
         n[j] += gj * gj
 
 
@@ -132,18 +131,14 @@ def _penalized(
     rule: Any, w: list[float], z: list[float], n: list[float], rate: float, time: float
 ) -> list[float]:
     """The weights after the penalties of a step; the last one, the padding's, has none."""
+    record = rule_of(type(rule))
     d = len(w) - 1
-    if isinstance(rule, gradient.AdaGrad):
-        ends = [gradient.adagrad_weight(rule, z[j], n[j], rule.l1 * time) for j in range(d)]
-        return [*ends, gradient.adagrad_weight(rule, z[d], n[d], 0.0)]
-    if isinstance(rule, gradient.Ftrl):
-        ends = [gradient.ftrl_weight(rule, z[j], n[j], rule.l1) for j in range(d)]
-        return [*ends, gradient.ftrl_weight(rule, z[d], n[d], 0.0)]
-    if isinstance(rule, gradient.Descent | gradient.Truncated):
-        ends = [wj * max(0.0, 1.0 - rate * rule.l2) for wj in w[:d]]
-        if isinstance(rule, gradient.Truncated):
-            ends = [gradient.truncated(wj, rate * rule.l1) for wj in ends]
-        return [*ends, w[d]]
+    if record.weight is not None:
+        penalty = record.penalty(rule, time)
+        ends = [record.weight(rule, z[j], n[j], penalty) for j in range(d)]
+        return [*ends, record.weight(rule, z[d], n[d], 0.0)]
+    if record.decays:
+        return [*(wj * max(0.0, 1.0 - rate * rule.l2) for wj in w[:d]), w[d]]
     return w
 
 

@@ -9,34 +9,10 @@ the single-constraint update).
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
-from rosenblatt.rules.perceptron import Rule
-
-_PAPER = (
-    "K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz, Y. Singer (2006), Online "
-    "passive-aggressive algorithms, JMLR 7"
-)
-RULES = {
-    "pa": Rule(
-        condition="ℓ = 1 - y·(w·x + b) > 0",
-        update="τ = ℓ/‖(x,c)‖², w += τ·y·x, b += τ·y·c²",
-        bound="Σ ℓ² <= R²·‖u‖² for every u that separates with margin 1",
-        paper=_PAPER,
-    ),
-    "pa1": Rule(
-        condition="ℓ = 1 - y·(w·x + b) > 0",
-        update="τ = min(C, ℓ/‖(x,c)‖²), w += τ·y·x, b += τ·y·c²",
-        bound="at most max(R², 1/C)·(‖u‖² + 2C·Σ ℓ*) mistakes, ℓ* the losses of any u",
-        paper=_PAPER,
-    ),
-    "pa2": Rule(
-        condition="ℓ = 1 - y·(w·x + b) > 0",
-        update="τ = ℓ/(‖(x,c)‖² + 1/(2C)), w += τ·y·x, b += τ·y·c²",
-        bound="Σ ℓ² <= (R² + 1/(2C))·(‖u‖² + 2C·Σ ℓ*²), ℓ* the losses of any u",
-        paper=_PAPER,
-    ),
-}
+from rosenblatt.rules.registry import Parameter, Rule
 
 
 class Pa(NamedTuple):
@@ -52,21 +28,80 @@ def passive_aggressive(C: float = 1.0, variant: str = "I") -> Pa:
     >>> passive_aggressive(0.5, "II")
     Pa(largest=inf, slack=1.0)
     """
-    return Pa(C if variant == "I" else math.inf, 1 / (2 * C) if variant == "II" else 0.0)
+    return Pa(float(C) if variant == "I" else math.inf, 1 / (2 * C) if variant == "II" else 0.0)
 
 
-def answer(
-    rule: Pa, margin: float, square: float, norm: float, updates: float, weight: float, eta: float
-) -> tuple[float, float, float]:
-    """The coefficients 1, τ and 0; see :func:`rosenblatt.rules.answer`.
+def unit_margin(rule: Pa) -> float:
+    """1: no example of a larger margin is corrected."""
+    return 1.0
+
+
+def step(rule: Pa, margin: float, square: float, weight: float, eta: float) -> float:
+    """The coefficient τ.
 
     Sample weight ω multiplies the aggressiveness C. For PA (where the first copy gives the margin
     1) and for PA-I this is equivalent to ω copies in a row.
 
-    >>> answer(passive_aggressive(0.1), 0.5, 2.0, 0.0, 0.0, 1.0, 1.0)
-    (1.0, 0.1, 0.0)
+    >>> step(passive_aggressive(0.1), 0.5, 2.0, 1.0, 1.0)
+    0.1
     """
     slack = square + rule.slack / weight
     if not margin < 1.0 or slack <= 0.0:
-        return 1.0, 0.0, 0.0
-    return 1.0, min(weight * rule.largest, (1.0 - margin) / slack), 0.0
+        return 0.0
+    return min(weight * rule.largest, (1.0 - margin) / slack)
+
+
+PA1 = Rule(
+    name="pa1",
+    estimator="PassiveAggressive",
+    fixed={"variant": "I"},
+    numbers=Pa,
+    numbers_of=passive_aggressive,
+    step=step,
+    limit=unit_margin,
+    parameters={
+        "C": Parameter(
+            1.0,
+            "float, default=1.0. Aggressiveness: the largest step of variant I; the weight of the "
+            "squared loss in variant II.",
+            above=0,
+        ),
+        "variant": Parameter(
+            "I",
+            '{"", "I", "II"}, default="I". "" has no limit: every margin is raised to 1.',
+            choices=("", "I", "II"),
+        ),
+    },
+    condition="ℓ = 1 - y·(w·x + b) > 0",
+    update="τ = min(C, ℓ/‖(x,c)‖²), w += τ·y·x, b += τ·y·c²",
+    bound="at most max(R², 1/C)·(‖u‖² + 2C·Σ ℓ*) mistakes, ℓ* the losses of any u",
+    paper="K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz, Y. Singer (2006), Online "
+    "passive-aggressive algorithms, JMLR 7",
+    summary="""Passive-aggressive learning: the smallest change that gives an example margin 1.
+
+    The weight of an example multiplies C.""",
+    example="""\
+    >>> from sklearn.datasets import load_iris
+    >>> from rosenblatt import PassiveAggressive
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = PassiveAggressive(random_state=0).fit(X[:100], y[:100])
+    >>> model.n_updates_, model.score(X[:100], y[:100])
+    (180, 1.0)""",
+)
+RULES = (
+    PA1,
+    replace(
+        PA1,
+        name="pa",
+        fixed={"variant": ""},
+        update="τ = ℓ/‖(x,c)‖², w += τ·y·x, b += τ·y·c²",
+        bound="Σ ℓ² <= R²·‖u‖² for every u that separates with margin 1",
+    ),
+    replace(
+        PA1,
+        name="pa2",
+        fixed={"variant": "II"},
+        update="τ = ℓ/(‖(x,c)‖² + 1/(2C)), w += τ·y·x, b += τ·y·c²",
+        bound="Σ ℓ² <= (R² + 1/(2C))·(‖u‖² + 2C·Σ ℓ*²), ℓ* the losses of any u",
+    ),
+)

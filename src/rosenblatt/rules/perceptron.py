@@ -1,49 +1,26 @@
 """The perceptron's step: online, batch and joint.
 
-The conventions (ties, padding, steps and updates) are stated in :mod:`rosenblatt.reference`.
+The conventions (ties, padding, steps and updates) are stated in :mod:`rosenblatt.reference`. The
+engine and the record below have the online rule. There are two others:
+
+- *Batch*: ``w += η·Σ y·x`` over all rows with ``y·(w·x + b) <= δ`` at once, a gradient step on the
+  perceptron criterion, in finitely many iterations when a line separates the rows (R. Duda, P.
+  Hart, D. Stork (2001), Pattern Classification, section 5.5).
+- *Joint*: where ``(w_y - w_r)·x + b_y - b_r <= δ`` for the best wrong class r, ``w_y += η·x, w_r -=
+  η·x``; at most 2R²/γ² updates, γ the smallest gap under ‖W‖ = 1 (K. Crammer, Y. Singer (2003),
+  Ultraconservative online algorithms, JMLR 3).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
+
+from rosenblatt.rules.registry import Rule
 
 MISTAKE_RULES = ("margin", "sign")
 BELOW_ZERO = -2.2250738585072014e-308  # a limit that only negative margins meet: minus the least
 # positive normal double, so that it is negative also where denormal numbers count as zero
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A member of the family: when it updates, how, its bound and its paper."""
-
-    condition: str
-    update: str
-    bound: str
-    paper: str
-
-
-RULES = {
-    "online": Rule(
-        condition="y·(w·x + b) <= δ",
-        update="w += η·y·x, b += η·y·c²",
-        bound="at most R²/γ² updates when a line separates the rows with margin γ (δ = 0)",
-        paper="F. Rosenblatt (1958), The perceptron, Psychological Review 65; "
-        "A. Novikoff (1962), On convergence proofs on perceptrons",
-    ),
-    "batch": Rule(
-        condition="y·(w·x + b) <= δ, for all rows at once",
-        update="w += η·Σ y·x over the mistaken rows: a gradient step on the perceptron criterion",
-        bound="finitely many iterations when a line separates the rows",
-        paper="R. Duda, P. Hart, D. Stork (2001), Pattern Classification, section 5.5",
-    ),
-    "joint": Rule(
-        condition="(w_y - w_r)·x + b_y - b_r <= δ for the best wrong class r",
-        update="w_y += η·x, w_r -= η·x",
-        bound="at most 2R²/γ² updates, γ the smallest gap under ‖W‖ = 1",
-        paper="K. Crammer, Y. Singer (2003), Ultraconservative online algorithms, JMLR 3",
-    ),
-}
 
 
 def thresholds(mistake: str, threshold: float) -> tuple[float, float]:
@@ -121,3 +98,33 @@ def lag(tau: float, eta: float, time: float) -> float:
     whole = math.floor(copies)
     rest = copies - whole
     return eta * (whole * time + 0.5 * whole * (whole - 1.0) + rest * (time + whole))
+
+
+class Mistake(NamedTuple):
+    """The largest margin that is corrected, for y = +1."""
+
+    threshold: float = 0.0
+
+
+def online(rule: Mistake, margin: float, square: float, weight: float, eta: float) -> float:
+    """The coefficient τ, see :func:`step`.
+
+    >>> online(Mistake(0.0), -1.0, 2.0, 1.0, 1.0)
+    1.0
+    """
+    return step(margin, rule.threshold, eta, weight, square)
+
+
+RULES = (
+    Rule(
+        name="perceptron",
+        estimator="Perceptron",
+        numbers=Mistake,
+        step=online,
+        condition="y·(w·x + b) <= δ",
+        update="w += η·y·x, b += η·y·c²",
+        bound="at most R²/γ² updates when a line separates the rows with margin γ (δ = 0)",
+        paper="F. Rosenblatt (1958), The perceptron, Psychological Review 65; "
+        "A. Novikoff (1962), On convergence proofs on perceptrons",
+    ),
+)
