@@ -26,7 +26,7 @@ def lazily(
 
     def get(name: str) -> Any:
         if name == "__all__":
-            return sorted({**homes, **more()})
+            return sorted({*homes, *more()} | ({"__version__"} & namespace.keys()))
         if name not in homes and (name.startswith("_") or name not in more()):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home = homes[name] if name in homes else more()[name]
@@ -34,4 +34,4 @@ def lazily(
         namespace[name] = value
         return value
 
-    return get, lambda: sorted({**homes, **more()})
+    return get, lambda: sorted({*homes, *more()})
