@@ -8,7 +8,7 @@ from typing import Any
 import commands
 
 from rosenblatt.cli import app as program
-from rosenblatt.cli.course import run_command
+from rosenblatt.cli.browser import run_command
 from rosenblatt.course.cells import execute
 
 COMMANDS = "<!-- commands -->"

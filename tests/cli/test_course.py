@@ -5,7 +5,7 @@ import typer
 from typer.testing import CliRunner
 
 from rosenblatt.cli import app
-from rosenblatt.cli.course import run_command
+from rosenblatt.cli.browser import run_command
 from rosenblatt.course import site
 
 pytest.importorskip("latex2mathml")

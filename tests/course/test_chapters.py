@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from rosenblatt.cli.course import run_command
+from rosenblatt.cli.browser import run_command
 from rosenblatt.course.cells import execute
 from rosenblatt.course.site import chapters
 

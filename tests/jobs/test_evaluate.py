@@ -16,8 +16,7 @@ from sklearn.metrics import (
 
 import rosenblatt.jobs.evaluate as evaluation
 from rosenblatt import data, train
-from rosenblatt.jobs.evaluate import Evaluation, evaluate
-from rosenblatt.jobs.measures import area
+from rosenblatt.jobs.evaluate import Evaluation, area, evaluate
 from rosenblatt.viz.evaluation import class_curves, draw_evaluation
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
-from rosenblatt.jobs.measures import BINS, Reliability, area, curves, mean_area
+from rosenblatt.jobs.evaluate import BINS, Reliability, area, curves, mean_area
 
 PAIRS = st.lists(st.tuples(st.integers(-2, 2), st.booleans()), min_size=2, max_size=30)
 

@@ -14,19 +14,14 @@ from collections.abc import Callable
 import typer
 
 from rosenblatt import __version__
-from rosenblatt.cli.certify import certify
-from rosenblatt.cli.compress import compress
-from rosenblatt.cli.course import course
+from rosenblatt.cli.browser import course, lab
 from rosenblatt.cli.demo import demo
 from rosenblatt.cli.evaluate import evaluate
-from rosenblatt.cli.explain import explain
-from rosenblatt.cli.export import export
-from rosenblatt.cli.inspect import inspect
-from rosenblatt.cli.lab import lab
+from rosenblatt.cli.models import compress, explain, export, inspect
 from rosenblatt.cli.predict import predict
+from rosenblatt.cli.prove import certify, verify
 from rosenblatt.cli.trace import trace
 from rosenblatt.cli.train import train
-from rosenblatt.cli.verify import verify
 from rosenblatt.cli.warm_up import warm_up
 from rosenblatt.errors import OptionError
 

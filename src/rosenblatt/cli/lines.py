@@ -12,6 +12,7 @@ import typer
 from rosenblatt.errors import counted, noun
 
 if TYPE_CHECKING:
+    from rosenblatt.kernels.text import Ngrams
     from rosenblatt.models.model import Model
 
 WIDTH = 80  # columns of a terminal
@@ -60,6 +61,11 @@ def extent(model: Model) -> str:
     """The numbers of classes and features of a model."""
     classes = counted(len(model.classes), "class", "classes")
     return f"{classes}, {counted(len(model.columns), 'feature')}"
+
+
+def ngram_range(n: Ngrams) -> str:
+    """How text is hashed."""
+    return f"of {n.low} to {n.high} {'characters' if n.chars else 'words'}, hashed to 2^{n.bits}"
 
 
 def epoch_line(number: int, updates: int, record: dict[str, Any]) -> str:

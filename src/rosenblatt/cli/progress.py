@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 import sys
+import textwrap
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rosenblatt.cli.lines import WIDTH, epoch_line, extent, percent, readable_size
-from rosenblatt.cli.results import column_lines
+from rosenblatt.cli.lines import WIDTH, epoch_line, extent, ngram_range, percent, readable_size
 from rosenblatt.data.columns import describe
 from rosenblatt.errors import counted
 from rosenblatt.kernels import jit
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 # By how a line begins; on terminals only.
 _COLOURS = {"model ": "green", " " * 11 + "note:": "yellow", "left out": "yellow"}
+_MOST_COLUMNS = 20  # listed by name
+_LONGEST_NAME = 18
 _REFRESH = 0.1  # seconds between two refreshes of the live line
 
 
@@ -63,7 +65,7 @@ class ProgressPrinter:
             columns = [report.to_json() for report in self._reports]
             self._echo(json_module.dumps({"format": source.format, "columns": columns}))
             return
-        for line in column_lines(source, self._reports):
+        for line in _column_lines(source, self._reports):
             self._line(line)
 
     def step(self, run: Run) -> None:
@@ -183,6 +185,50 @@ class ProgressPrinter:
             self._write_error, self.quiet, self.live = error, True, False
             with suppress(OSError, ValueError):  # flushing the rest of the buffer must not fail
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _column_lines(source: Source, reports: list[ColumnReport]) -> list[str]:
+    """One line per column with its remark below, and how text is hashed.
+
+    Of more than 20 columns, only the first and those with a remark are listed.
+    """
+    shown = [r for place, r in enumerate(reports) if place <= _MOST_COLUMNS or r.remark]
+    width = min(_LONGEST_NAME, max((len(r.name) for r in shown), default=0))
+    lines = [line for report in shown for line in _column(report, width)]
+    columns = source.features.columns
+    if len(columns) > _MOST_COLUMNS:
+        lines.append(f"in all     {counted(len(columns), 'column')}")
+    if any(c.kind == "text" for c in columns):
+        lines.append(f"n-grams    {ngram_range(source.features.ngrams)} columns")
+    elif source.features.origin != "table":
+        lines.append(f"features   as they stand in {source.features.origin} files")
+    return lines
+
+
+def _column(report: ColumnReport, width: int) -> list[str]:
+    """The line of a column, and the lines of its remark.
+
+    >>> from rosenblatt.data.columns import ColumnReport
+    >>> _column(ColumnReport("age", "number", 99, 60, 3, "39", "17 to 90", "odd"), width=4)
+    ['number     age   17 to 90, 3 missing, as 39', '           note: odd']
+    """
+    name = report.name if len(report.name) <= width else report.name[: width - 3] + "..."
+    parts = []
+    if report.kind == "label":
+        parts.append(f"{counted(report.values, 'value')}: {report.about}")
+    elif report.about:
+        parts.append(report.about)
+    elif report.kind in ("text", "category"):
+        parts.append(f"{report.values:,} different in {report.rows:,}")
+    if report.missing:
+        parts.append(f"{report.missing:,} missing")
+    if report.example and report.kind != "label":
+        quoted = report.example if report.kind in ("number", "date") else f'"{report.example}"'
+        parts.append("as " + " ".join(quoted.split()))
+    line = f"{report.kind:<10} {name:<{width}}  {', '.join(parts)}".rstrip()
+    cut = line if len(line) <= WIDTH else line[: WIDTH - 3] + "..."
+    note = f"note: {report.remark}" if report.remark else ""
+    return [cut, *textwrap.wrap(note, WIDTH, initial_indent=" " * 11, subsequent_indent=" " * 11)]
 
 
 def _trial_line(trial: Trial) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.errors import OptionError, listed, shown
-from rosenblatt.jobs.measures import curves
+from rosenblatt.jobs.evaluate import curves
 from rosenblatt.models.calibration import Calibration
 
 if TYPE_CHECKING:

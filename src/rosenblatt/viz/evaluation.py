@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.errors import MissingExtraError
-from rosenblatt.jobs.evaluate import Evaluation
-from rosenblatt.jobs.measures import area, curves
+from rosenblatt.jobs.evaluate import Evaluation, area, curves
 from rosenblatt.viz.style import LINES, PALETTE, POSITIVE, SOFT
 
 _FAINT = "#C8C8C8"  # for classes without a colour of their own

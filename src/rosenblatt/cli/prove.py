@@ -1,8 +1,9 @@
-"""``rosenblatt certify``: can a hyperplane separate the classes of a file? With proof."""
+"""`rosenblatt certify` and `verify`: can a hyperplane separate the classes of a file?"""
 
 from __future__ import annotations
 
 import json as json_module
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -59,3 +60,48 @@ def certify(
         if not json:
             command = f"rosenblatt verify {out} {' '.join(files)}"
             say(f"Certificate written to {out}; check it with: {command}")
+
+
+def verify(
+    certificate: Annotated[Path, typer.Argument(help="Certificate written by rosenblatt certify.")],
+    files: Annotated[list[str], typer.Argument(help="The files it is about.")],
+    label: Annotated[
+        str | None,
+        typer.Option(help="Label column, if it is not the one named by the certificate."),
+    ] = None,
+    format: o.Format = None,
+    header: o.Header = None,
+    json: o.Json = False,
+) -> None:
+    """Check every claim of a certificate in exact arithmetic: exit 0 if proven, 1 if not.
+
+    Examples:
+
+      rosenblatt verify flowers.certificate flowers.csv
+    """
+    from rosenblatt.data import read_arrays
+    from rosenblatt.theory import CertificateSet, load_certificate
+    from rosenblatt.theory import verify as check
+
+    loaded = load_certificate(certificate)
+    parts = list(loaded.values()) if isinstance(loaded, CertificateSet) else [loaded]
+    source = parts[0].source
+    if source is not None and source.label:
+        label = source.label if label is None else label
+        # A certificate may say that the first row is data, but not that it is a header: that
+        # would hide a row.
+        header = False if header is None and not source.header else header
+    table = read_arrays(files, label, format=format, header=header)
+    result = check(loaded, table.X, table.y)
+    if json:
+        found = asdict(result) | {"verdict": loaded.verdict}
+        typer.echo(json_module.dumps(found))
+        raise typer.Exit(0 if result else 1)
+    if result:
+        say(f"PROVEN: {loaded.verdict}, {loaded.speaks_of}; {result.reason}.")
+    elif result.holds:
+        say(f"NOT PROVEN for this file: {loaded.verdict}; {result.reason}.", err=True)
+    else:
+        claimed = all(part.exact and part.verdict != "undecided" for part in parts)
+        say(f"{'REFUTED' if claimed else 'NOT PROVEN'}: {result.reason}", err=True)
+    raise typer.Exit(0 if result else 1)

@@ -1,0 +1,274 @@
+"""`rosenblatt inspect, explain, compress, export`: what a model holds, and smaller forms of it."""
+
+from __future__ import annotations
+
+import json as json_module
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rosenblatt.cli import options as o
+from rosenblatt.cli.lines import epoch_line, extent, ngram_range, percent, readable_size, say
+from rosenblatt.errors import OptionError, counted
+
+if TYPE_CHECKING:
+    from rosenblatt.models.compress import Compressed
+    from rosenblatt.models.explanation import Explanation
+    from rosenblatt.models.model import Model
+
+_MOST_COLUMNS = 20  # listed by name
+
+
+def inspect(
+    model: o.ModelFile,
+    top: Annotated[int, typer.Option(min=0, help="How many features per class.")] = 10,
+    json: o.Json = False,
+) -> None:
+    """Show a model: its columns, its training history, the strongest features per class.
+
+    Examples:
+
+      rosenblatt inspect reviews.model
+
+      rosenblatt inspect reviews.model --top 25 --json
+    """
+    from rosenblatt.models.model_file import read_model
+
+    _show_model(read_model(model), model, top, json)
+
+
+def _show_model(model: Model, path: Path, top: int, as_json: bool) -> None:
+    """Print the columns of a model, its history, and the strongest features of each class."""
+    if as_json:
+        typer.echo(json_module.dumps(_model_record(model)))
+        return
+    typer.echo(f"{path}: {extent(model)}")
+    say(f"trained by rosenblatt {model.package} on {_trained_on(model)}")
+    for line in _feature_lines(model):
+        say(line)
+    for epoch in model.history:
+        typer.echo(epoch_line(epoch["epoch"], epoch.get("updates", 0), epoch))
+    for name in model.classes:
+        pairs = model.words.get(name, [])[:top]
+        if pairs:
+            typer.echo(f"\nstrongest features for {name}:")
+        for word, weight in pairs:
+            typer.echo(f"  {weight:>+9.3f}  {word}")
+
+
+def _feature_lines(model: Model) -> list[str]:
+    """Lines on the columns of a model, and how they are hashed."""
+    f = model.features
+    if f.origin != "table":
+        return [f"features as they stand in {f.origin} files"]
+    lines = [f"label {f.label}; columns {_kinds(f.columns)}"]
+    kinds = {column.kind for column in f.columns}
+    if "text" in kinds:
+        lines.append(f"n-grams {ngram_range(f.ngrams)}")
+    elif "category" in kinds:
+        lines.append(f"categories hashed to 2^{f.ngrams.bits} columns")
+    return lines
+
+
+def _kinds(columns: Any) -> str:
+    """Names and kinds such as "age (number), job (category)", at most 20 of them."""
+    more = ["..."] if len(columns) > _MOST_COLUMNS else []
+    return ", ".join([*(f"{c.name} ({c.kind})" for c in columns[:_MOST_COLUMNS]), *more])
+
+
+def _trained_on(model: Model) -> str:
+    files = model.fingerprint.get("files", [])
+    return ", ".join(str(file.get("name")) for file in files[:5]) or "unknown files"
+
+
+def _model_record(model: Model) -> dict[str, Any]:
+    return {
+        "classes": list(model.classes),
+        "n_features": len(model.columns),
+        "features": model.features.to_json(),
+        "parameters": model.parameters,
+        "history": model.history,
+        "fingerprint": model.fingerprint,
+        "words": model.words,
+        "package": model.package,
+    }
+
+
+def explain(
+    model: o.ModelFile,
+    row: Annotated[
+        str,
+        typer.Argument(
+            help="A text; a JSON object with the value of each column; a line of features, for "
+            "models of svmlight and Vowpal Wabbit files."
+        ),
+    ],
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--label", "-l", help="The class to explain; by default that of the largest score."
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="How many features to name.")] = 20,
+    json: o.Json = False,
+) -> None:
+    """Explain the score of a row as the sum of the contributions of its features.
+
+    With two classes there is one score, positive for the second.
+
+    Examples:
+
+      rosenblatt explain reviews.model "not bad at all, great fun"
+
+      rosenblatt explain adult.model '{"age": 39, "job": "tech"}'
+
+      rosenblatt explain news.model "the orbit of the moon" --label sci.space
+    """
+    from rosenblatt.models.model_file import read_model
+
+    loaded = read_model(model)
+    found = loaded.explain(_row(loaded, row))
+    if json:
+        typer.echo(json_module.dumps(found.to_json()))
+        return
+    for line in _lines(found, label, top):
+        typer.echo(line)
+
+
+def _row(model: Model, text: str) -> Any:
+    """The row in the form that the model takes: a text, a line, or a dict of columns."""
+    if os.path.isfile(text):  # noqa: PTH113 - a Path raises if the text is long
+        raise ValueError(f"{text} is a file: give one row of it, in quotes")
+    if model.features.origin == "svmlight":
+        pairs = [word.partition(":") for word in text.split() if ":" in word]
+        return {number: value for number, _, value in pairs}
+    if text.lstrip().startswith("{") and model.features.origin == "table":
+        try:
+            return json_module.loads(text)
+        except ValueError as error:
+            raise ValueError(f"the row is not a JSON object: {error}") from None
+    return text
+
+
+def _lines(found: Explanation, label: str | None, top: int) -> list[str]:
+    features, rest, bias, score = found.sum_of(top, label)
+    own = found.explained if label is None or len(found.bias) == 1 else label
+    lines = [f"predicted {found.predicted}; the score of {own} is made of"]
+    lines += [f"{value:>+10.4f}  {name}"[:80] for name, value in features]
+    others = sum(1 for _, value in found.top(None, label) if value) - len(features)
+    if others > 0:
+        lines.append(f"{rest:>+10.4f}  {counted(others, 'other feature')}")
+    unknown = len(found.features) - int((found.contributions != 0).any(axis=1).sum())
+    note = f"  ({counted(unknown, 'feature')} of the row without weight)" if unknown else ""
+    return [*lines, f"{bias:>+10.4f}  bias", f"{score:>+10.4f}  score{note}"]
+
+
+def compress(
+    model: o.ModelFile,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The small model file.")],
+    size: Annotated[
+        str | None, typer.Option(help="The most the file may take, such as 2MB or 300kB.")
+    ] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(help="Accuracy on --valid that may be lost, in points, such as 0.1%."),
+    ] = None,
+    valid: Annotated[
+        list[str] | None, typer.Option(help="Files with labels to measure the accuracy on.")
+    ] = None,
+    format: o.Format = None,
+    header: o.Header = None,
+    skip_bad_rows: o.SkipBadRows = False,
+    quiet: o.Quiet = False,
+    json: o.Json = False,
+) -> None:
+    """Make a model small: it predicts like any model, but cannot be trained further.
+
+    What only training needs is dropped, weights are rounded to float16 or int8, and those that
+    change the scores least are left out, until the size or the loss asked for is reached. Without
+    --size and --loss, weights become int8 and none is left out.
+
+    Examples:
+
+      rosenblatt compress reviews.model --out small.model --size 2MB
+
+      rosenblatt compress reviews.model -o small.model --loss 0.1% --valid valid.csv
+    """
+    from rosenblatt.atomic_files import check_output
+    from rosenblatt.models.compress import compress as run
+    from rosenblatt.models.compress import parse_share, parse_size
+    from rosenblatt.models.model_file import read_model
+
+    most = None if size is None else parse_size(size)
+    may_lose = None if loss is None else parse_share(loss)
+    check_output(out, [model, *(valid or ())], "model")
+    loaded = read_model(model)
+    reading = {"format": format, "header": header, "skip_bad_rows": skip_bad_rows}
+    rows = o.labelled_rows(loaded, valid, **reading) if valid else None
+    forms = run(loaded, size=most, loss=may_lose, rows=rows)
+    forms[-1].model.save(out)
+    if json:
+        records = [_size_record(form) for form in forms]
+        typer.echo(json_module.dumps({"model": str(out), "forms": records}))
+    elif not quiet:
+        for line in _table(forms, out):
+            typer.echo(line)
+
+
+def _size_record(form: Compressed) -> dict[str, Any]:
+    accuracy = form.accuracy if form.accuracy == form.accuracy else None
+    return {
+        "bytes": form.bytes,
+        "accuracy": accuracy,
+        "precision": form.model.precision,
+        "features": len(form.model.columns),
+        "weights": form.weights,
+    }
+
+
+def _table(forms: list[Compressed], out: Path) -> list[str]:
+    lines = [f"{'size':>10}  {'accuracy':>9}  weights"]
+    for form in forms:
+        state = ", with what only training needs" if form.model.state else ""
+        lines.append(
+            f"{readable_size(form.bytes):>10}  {percent(form.accuracy):>9}  "
+            f"{counted(form.weights, 'weight')} in {form.model.precision}{state}"
+        )
+    last = forms[-1]
+    kept = counted(len(last.model.columns), "feature")
+    return [*lines, f"{out}: {readable_size(out.stat().st_size)}, {kept}"]
+
+
+def export(
+    model: o.ModelFile,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="An .onnx file, or an inference-only .model file.")
+    ],
+) -> None:
+    """Write a model of numeric columns as ONNX, or any model for inference only.
+
+    The ONNX model takes one matrix of floats with a column per feature, and is checked with
+    onnxruntime. An inference-only model drops the state that further training needs.
+
+    Examples:
+
+      rosenblatt export flowers.model --out flowers.onnx
+
+      rosenblatt export reviews.model --out small.model
+    """
+    from rosenblatt.atomic_files import check_output
+    from rosenblatt.models.model_file import read_model
+
+    if out.suffix not in (".onnx", ".model"):
+        raise OptionError(f"{out}: a model is exported to a .onnx or a .model file")
+    check_output(out, [model], "model")
+    loaded = read_model(model)
+    if out.suffix == ".onnx":
+        from rosenblatt.models.onnx import export_onnx
+
+        export_onnx(loaded, out)
+    else:
+        loaded.sparsified().save(out)
+    typer.echo(f"{out}: {readable_size(out.stat().st_size)}")
