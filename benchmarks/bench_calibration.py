@@ -25,8 +25,7 @@ from sklearn.svm import LinearSVC
 
 from common import data_folder, machine
 from rosenblatt import data, train
-from rosenblatt.jobs.evaluate import evaluate_labels
-from rosenblatt.jobs.evaluate import Reliability
+from rosenblatt.jobs.evaluate import Reliability, evaluate_labels
 
 Rows = tuple[list[str], list[str]]
 
