@@ -211,7 +211,6 @@ def cycle_certificate(
         fingerprint=fingerprint(problem.values, classes, codes),
         n_rows=problem.n,
         n_columns=problem.d,
-        exact=True,
         negative=(input_data.label_name(classes[0]),),
         positive=(input_data.label_name(classes[1]),),
     )

@@ -26,7 +26,7 @@ from rosenblatt.theory.margin.max_margin import KINDS, MarginInterval, enclose
 from rosenblatt.theory.margin.rounded_bounds import radius_upper_bound
 from rosenblatt.theory.search.column_dependencies import NullVector
 from rosenblatt.theory.search.decision import Decision, combination, renumbered
-from rosenblatt.theory.search.decision_ladder import decide, decide_in_doubles
+from rosenblatt.theory.search.decision_ladder import decide
 from rosenblatt.theory.search.limits import Clock, limit_blas_threads
 from rosenblatt.theory.search.matrices import Indices
 from rosenblatt.theory.search.problem import BinaryProblem
@@ -41,7 +41,6 @@ def certify(
     y: Any,
     *,
     fit_intercept: bool = True,
-    exact: bool = True,
     time_limit: float | None = None,
     strategy: str = "ovr",
     margin_rtol: float | None = 1e-6,
@@ -60,8 +59,6 @@ def certify(
         such as fractions (no value is rounded), and labels of two or more classes.
     fit_intercept : bool
         Whether hyperplanes may miss the origin.
-    exact : bool
-        False skips the exact confirmation: faster on hard problems, but nothing is proven.
     time_limit : float, optional
         Seconds after which the verdict is ``"undecided"``, with what is known by then.
     strategy : {"ovr", "ovo"}
@@ -95,9 +92,16 @@ def certify(
     with ThreadPoolExecutor(1) as pool, np.errstate(all="ignore"):
         digest = pool.submit(fingerprint, values, classes, codes)
         call = _Call(
-            values, classes, codes, digest, _source(X, y),
-            fit_intercept, exact, margin_rtol, minimal, Clock(time_limit),
-        )  # fmt: skip
+            values,
+            classes,
+            codes,
+            digest,
+            _source(X, y),
+            fit_intercept,
+            margin_rtol,
+            minimal,
+            Clock(time_limit),
+        )
         if len(classes) == 2:
             return call.certificate([0], [1])
         if strategy == "ovo":
@@ -128,7 +132,6 @@ class _Call(NamedTuple):
     fingerprint: Future[str]
     source: CertificateSource | None
     fit_intercept: bool
-    exact: bool
     margin_rtol: float | None
     minimal: bool | None
     clock: Clock
@@ -144,10 +147,7 @@ class _Call(NamedTuple):
         values = values if len(columns) == values.shape[1] else values[:, columns]
         problem = BinaryProblem(values, y[rows], self.fit_intercept)
         with limit_blas_threads(problem.n, problem.width, problem.is_sparse):
-            if self.exact:
-                decision = decide(problem, self.clock, self.minimal)
-            else:
-                decision = decide_in_doubles(problem, self.clock)
+            decision = decide(problem, self.clock, self.minimal)
             intervals = _margins(problem, decision, self.margin_rtol, self.clock)
         return build_certificate(
             problem,
@@ -159,7 +159,6 @@ class _Call(NamedTuple):
             n_columns=self.values.shape[1],
             fingerprint=self.fingerprint.result(),
             source=self.source,
-            exact=self.exact,
             negative=tuple(label_name(self.classes[k]) for k in negative),
             positive=tuple(label_name(self.classes[k]) for k in positive),
         )
@@ -239,6 +238,7 @@ def build_certificate(
     augmented, geometric = margins or (None, None)
     return Certificate(
         verdict=decision.verdict,
+        exact=True,
         fit_intercept=padded,
         weights=None if v is None else all_columns(v[:d]),
         bias=0 if v is None or not padded else v[d],

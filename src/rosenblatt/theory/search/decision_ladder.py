@@ -26,7 +26,6 @@ from rosenblatt.theory.search.decision import Decision, Proposal, combination, r
 from rosenblatt.theory.search.exact_alternatives import gordan_alternative, stiemke_decision
 from rosenblatt.theory.search.exact_numbers import primitive
 from rosenblatt.theory.search.limits import Clock, OutOfTimeError, TooSlowError
-from rosenblatt.theory.search.linear_program import lp_proposal
 from rosenblatt.theory.search.matrices import Indices
 from rosenblatt.theory.search.problem import BinaryProblem
 from rosenblatt.theory.search.single_column_separators import ColumnSeparator, column_separators
@@ -206,18 +205,3 @@ def _holds_unrounded(
         problem.exact_row_signs(reduced.in_original_columns(b.vector), rows).any()
         for b in decision.null_vectors
     )
-
-
-def decide_in_doubles(problem: BinaryProblem, clock: Clock) -> Decision:
-    """The verdict in doubles, without an exact proof of a contradiction."""
-    columns = tuple(c for c in column_separators(problem) if c.strict)
-    try:
-        proposal = descent_proposal(problem, clock)
-        if not proposal.separates and not proposal.balanced:
-            proposal = lp_proposal(problem, clock)
-    except OutOfTimeError:
-        return Decision("undecided")
-    if proposal.separates:
-        return Decision("separable", tuple(problem.exact_weights(proposal.v)), columns=columns)
-    weights = [max(1, round(x * 2**40)) for x in proposal.weights.tolist()]
-    return Decision("inseparable", contradiction=combination(problem, proposal.rows, weights))
