@@ -37,8 +37,3 @@ def test_the_sign_rule_spares_a_score_of_zero_only_for_the_negative_class():
     assert rules.is_within(-5e-324, below)
     assert rules.is_within(0.0, above)
     assert not rules.is_within(math.nan, below)
-
-
-def test_every_rule_names_its_source_and_its_promise():
-    for rule in rules.RULES.values():
-        assert all((rule.condition, rule.update, rule.bound, rule.paper))

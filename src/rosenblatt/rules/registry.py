@@ -284,7 +284,7 @@ def _check(record: Rule) -> None:
     numbers = record.with_parameters()
     answer = record.step(numbers, -1.0, 1.0, 1.0, 1.0)
     pair = record.storage == "variances"
-    sound = len(answer) == 2 if pair and isinstance(answer, tuple) else isinstance(answer, float)
+    sound = isinstance(answer, tuple) and len(answer) == 2 if pair else isinstance(answer, float)
     if not sound:
         asked = "a tuple of two floats (τ, β)" if pair else "a float, τ"
         raise ValueError(f"The step of {record.name!r} must return {asked}; got {answer!r}.")
