@@ -10,11 +10,11 @@ from rosenblatt._lazy import lazily
 __version__ = "0.1.0"
 
 _NAMES = {
-    "comparison": ("compare",),
     "errors": ("DataError", "ModelFormatError"),
     "estimators": (
         "HashedNgrams", "KernelPerceptron", "OneByOne", "find_lift", "learn_online",
     ),
+    "estimators.compare": ("compare",),
     "jobs.options": ("TrainOptions",),
     "jobs.train": ("train",),
     "models": ("Model", "load", "save"),

@@ -34,7 +34,7 @@ from rosenblatt.models import tensorfile
 from rosenblatt.models.model_file import check_columns
 from rosenblatt.models.tensorfile import expect, reporting_damage, state_arrays, state_from
 from rosenblatt.training import Epoch, Progress
-from rosenblatt.training.state import Counts, Kept
+from rosenblatt.training.progress import Counts, Kept
 
 _PLAIN = [f.name for f in fields(Progress) if f.type in ("int", "float", "str | None")]
 

@@ -24,7 +24,7 @@ from rosenblatt.learners.weights import State, Weights
 from rosenblatt.models.model import Model
 from rosenblatt.training import Drawn
 from rosenblatt.training.order import shuffled
-from rosenblatt.training.state import Progress
+from rosenblatt.training.progress import Progress
 
 _MOST_RESTARTS = 10
 _MOST_HELD_OUT = 50_000

@@ -12,11 +12,9 @@ import numpy as np
 from rosenblatt.cycles import CycleFinder
 from rosenblatt.kernels.jit import compile_seconds
 from rosenblatt.learners.protocol import UNLIMITED, Learner, Limits
-from rosenblatt.training import stopping
-from rosenblatt.training.history import Epoch
 from rosenblatt.training.order import Data
-from rosenblatt.training.plan import Plan
-from rosenblatt.training.state import Counts, Kept, Progress
+from rosenblatt.training.plan import Plan, reason_to_stop, remember_validation
+from rosenblatt.training.progress import Counts, Epoch, Kept, Progress
 
 _FAR_FROM_OVERFLOW = 1e-12  # a share of the largest float that no sum of products comes near
 _OVERFLOW = (
@@ -134,7 +132,7 @@ def _close(
     validation_error = math.nan
     if plan.validate is not None:
         validation_error = plan.validate(learner, plan.averages)
-        if stopping.remember_validation(validation_error, plan, progress):
+        if remember_validation(validation_error, plan, progress):
             progress.kept = Kept(learner.snapshot(plan.averages), validation_error)
     cycle = 0
     if repeats and finished and not still:
@@ -154,7 +152,7 @@ def _close(
         seconds=counts.seconds + perf_counter() - began,
     )
     progress.history.append(record)
-    progress.stop_reason = stopping.reason(
+    progress.stop_reason = reason_to_stop(
         record, plan, progress, finished=finished, repeats=repeats, cycles=cycle > 0
     )
     if progress.stop_reason == "cycle":

@@ -219,7 +219,7 @@ class ComparisonDisplay(Display):
     def from_comparison(
         cls, comparison: Any, *, ax: Any = None, **options: Any
     ) -> ComparisonDisplay:
-        """Draw a :class:`rosenblatt.comparison.Comparison`."""
+        """Draw a :class:`rosenblatt.estimators.compare.Comparison`."""
         display = cls(comparison.names, comparison.examples, comparison.curves)
         return display.plot(ax=ax, **options)
 

@@ -1,17 +1,20 @@
-"""The record of a run, epoch by epoch."""
+"""The progress of a run: its record, epoch by epoch, and its state besides that of the learner."""
 
 from __future__ import annotations
 
 import math
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from itertools import chain
 from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
+
+from rosenblatt.cycles import CycleFinder
+from rosenblatt.learners.protocol import Tally
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class History(Sequence[Epoch]):
     def __getitem__(self, key: str) -> npt.NDArray[Any]: ...
     def __getitem__(self, key: int | slice | str) -> Any:
         if isinstance(key, str):
-            if key not in {field.name for field in fields(Epoch)}:
+            if key not in {column.name for column in fields(Epoch)}:
                 raise KeyError(f"no column {key!r}; there are {[f.name for f in fields(Epoch)]}")
             return np.array([getattr(epoch, key) for epoch in self.epochs])
         return History(self.epochs[key]) if isinstance(key, slice) else self.epochs[key]
@@ -116,8 +119,8 @@ class History(Sequence[Epoch]):
     def to_dict(self) -> dict[str, list[Any]]:
         """Columns by name, for a data frame or a JSON file."""
         return {
-            field.name: [asdict(epoch)[field.name] for epoch in self.epochs]
-            for field in fields(Epoch)
+            column.name: [asdict(epoch)[column.name] for epoch in self.epochs]
+            for column in fields(Epoch)
         }
 
     def __repr__(self) -> str:
@@ -132,3 +135,92 @@ class History(Sequence[Epoch]):
         )
         body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+@dataclass
+class Counts:
+    """The counts of the current epoch."""
+
+    weight: float = 0.0
+    updates: int = 0
+    updated_rows: int = 0
+    mistakes: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass
+class Kept:
+    """The best weights, their error, and the longest run of right answers evaluated so far."""
+
+    weights: Any
+    error: float = math.nan
+    run: int = 0
+
+
+@dataclass
+class Progress:
+    """The progress of a run. Saved and loaded with the learner, it resumes bit for bit.
+
+    Attributes
+    ----------
+    epoch, position : int
+        Completed epochs, and visits of the current epoch.
+    steps : float
+        Steps so far; an example of weight ω counts for ω.
+    visits, updates : int
+        Visits and updates so far.
+    run : int
+        Consecutive right answers.
+    counts : Counts
+        Counts of the current epoch.
+    least_update_rate, epochs_without : float and int
+        The fewest updates per step of an epoch, and the epochs without improvement.
+    least_validation, validations_without : float and int
+        The least validation error, and the epochs without improvement.
+    kept : Kept or None
+        The best weights so far, by validation or training error.
+    cycle : CycleFinder or None
+        Detects whether weights recur.
+    history : list of Epoch
+        The completed epochs.
+    stop_reason : str or None
+        Why the run ended; None while it has not.
+    """
+
+    epoch: int = 0
+    position: int = 0
+    steps: float = 0.0
+    visits: int = 0
+    updates: int = 0
+    run: int = 0
+    counts: Counts = field(default_factory=Counts)
+    least_update_rate: float = math.inf
+    epochs_without: int = 0
+    least_validation: float = math.inf
+    validations_without: int = 0
+    kept: Kept | None = None
+    cycle: CycleFinder | None = None
+    history: list[Epoch] = field(default_factory=list)
+    row_updates: Any = None
+    stop_reason: str | None = None
+
+    def count(self, tally: Tally, seconds: float = 0.0) -> None:
+        """Add the result of a walk."""
+        self.position += tally.visits
+        self.visits += tally.visits
+        self.steps += tally.weight
+        self.updates += tally.updates
+        self.run = tally.run
+        counts = self.counts
+        counts.weight += tally.weight
+        counts.updates += tally.updates
+        counts.updated_rows += tally.updated_rows
+        counts.mistakes += tally.mistakes
+        counts.seconds += seconds
+
+    def begin_again(self) -> None:
+        """Restart the current epoch: subtract its visits."""
+        self.steps -= self.counts.weight
+        self.visits -= self.position
+        self.updates -= self.counts.updates
+        self.position, self.run, self.counts = 0, 0, Counts()
