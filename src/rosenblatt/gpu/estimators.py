@@ -107,6 +107,13 @@ class Perceptron(OnDevice, perceptron.Perceptron):
     numbers, the models are the same, bit for bit. X may be a NumPy array, or lie on the device as
     an array of CuPy, torch or JAX. `partial_fit` learns on the processor. ``keep="best"`` looks at
     the weights at epoch ends only. `docs/guide/gpu.md` says what pays.
+
+    Examples
+    --------
+    On a machine with a GPU, for rows of CuPy::
+
+        model = Perceptron(multiclass="ovr", random_state=0).fit(X, y)
+        model.predict(X)  # labels that are numbers are returned on the device
     """
 
     def _prepare(

@@ -144,14 +144,11 @@ def fit_many(
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> from rosenblatt.gpu import Perceptron, fit_many
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = Perceptron(multiclass="ovr", keep="average", random_state=0, max_iter=20, tol=None)
-    >>> grid = {"threshold": [0.0, 1.0, 10.0]}
-    >>> fits = fit_many(model, X, y, grid=grid, cv=3)  # doctest: +SKIP
-    >>> len(fits.models), len(fits.models[0]), sorted(fits.best_params)  # doctest: +SKIP
-    (3, 3, ['threshold'])
+    On a machine with a GPU::
+
+        model = Perceptron(multiclass="ovr", keep="average", random_state=0, max_iter=20, tol=None)
+        fits = fit_many(model, X, y, grid={"threshold": [0.0, 1.0, 10.0]}, cv=3)
+        fits.best_params, fits.results["mean_test_score"]
     """
     began = time.perf_counter()
     settings, params = _settings(estimators, grid)
