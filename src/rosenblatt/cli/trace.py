@@ -138,21 +138,22 @@ def _exact(value: float) -> float:
 
 def _rule_arguments(text: str) -> dict[str, Any]:
     """Arguments of `trace` for a rule such as ``pa1:C=0.5``, other than the perceptron."""
-    from rosenblatt.estimators.family import estimator_of
+    from rosenblatt.rules.registry import parse
     from rosenblatt.tracing.run import RULES
 
     name = text.partition(":")[0]
     if name not in RULES:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(RULES)}", param_hint="--rule")
-    try:
-        parameters = estimator_of(text).get_params()
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--rule") from None
     if name == "perceptron":
         raise typer.BadParameter(
             "the perceptron's settings are options, such as --threshold", param_hint="--rule"
         )
-    return {"rule": name} | {key: parameters[key] for key in ("C", "r") if key in parameters}
+    try:
+        record, given = parse(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--rule") from None
+    values = {key: parameter.default for key, parameter in record.parameters.items()} | given
+    return {"rule": name} | {key: values[key] for key in ("C", "r") if key in values}
 
 
 def _start_arguments(text: str, features: int, has_bias: bool) -> dict[str, Any]:

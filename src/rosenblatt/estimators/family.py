@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt.estimators._classifier import CONSTRAINTS
 from rosenblatt.estimators._linear import LinearClassifier
-from rosenblatt.rules.registry import Parameter, Rule, estimators, rules
+from rosenblatt.rules.registry import Parameter, Rule, estimators, parse
 
 _SHARED = "as for :class:`Perceptron` (`multiclass`, `keep`, `shuffle`, `max_iter`, `tol` ...)"
 _VARIANCES = """\
@@ -202,35 +202,16 @@ def estimator_of(text: str, **parameters: Any) -> Any:
     ...
     ValueError: there is no rule 'arrow'; there are perceptron, ogd, adagrad, ftrl, pa1, ...
     """
-    name, _, settings = text.partition(":")
-    known = rules()
-    if name not in known:
-        raise ValueError(f"there is no rule {name!r}; there are {', '.join(known)}")
-    record = known[name]
+    record, values = parse(text)
     estimator = estimator_class(record.estimator)
     make = getattr(estimator, "textbook", estimator)  # the perceptron as the notes have it
     model = make(**{**parameters, **record.fixed})
-    own = [key for key in record.parameters or model.get_params() if key not in record.fixed]
-    for entry in filter(None, settings.split(",")):
-        key, equals, value = entry.partition("=")
-        if not equals or key not in own:
-            raise ValueError(
-                f"the rule {name!r} has the parameters {', '.join(own)}, not {entry!r}"
-            )
-        model.set_params(**{key: _value(value)})
+    for name in values:
+        if name not in model.get_params():
+            raise ValueError(f"the rule {record.name!r} has no parameter {name!r}")
+    model.set_params(**values)
     model._check_parameters()
     return model
-
-
-def _value(text: str) -> Any:
-    """True, False, None or a number, if the text is one; else the text."""
-    constants = {"true": True, "false": False, "none": None}
-    if text.lower() in constants:
-        return constants[text.lower()]
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 for _name in estimators():

@@ -17,6 +17,7 @@ from rosenblatt.jobs.trained_model import trained_model
 from rosenblatt.learners.protocol import Array
 from rosenblatt.learners.rates import Rarity
 from rosenblatt.models.model import Model
+from rosenblatt.rules.registry import parse
 from rosenblatt.training import Epoch, Plan, Progress
 from rosenblatt.training.defaults import (
     average_of_files,
@@ -24,6 +25,7 @@ from rosenblatt.training.defaults import (
     least_visits,
     options_for_files,
 )
+from rosenblatt.training.plan import learning_rate
 
 
 class Rows(Protocol):
@@ -214,16 +216,19 @@ class Run:
         return self.options.max_epochs
 
 
-def _rule_of(name: Any) -> tuple[Any, float]:
-    """A member of the family, None for the perceptron, and its learning rate."""
-    if name == "perceptron":  # needs no import of scikit-learn
-        return None, 1.0
-    from rosenblatt.estimators.family import estimator_of
-
+def _rule_of(text: Any) -> tuple[Any, Any]:
+    """The numbers of a rule, None for the perceptron, and its learning rate."""
     try:
-        member = estimator_of(name)
-    except ValueError as error:  # scikit-learn's InvalidParameterError is one
+        record, parameters = parse(text)
+        if record.estimator == "Perceptron":
+            if parameters:
+                raise ValueError(
+                    "the perceptron's parameters are the options threshold and average"
+                )
+            return None, 1.0
+        defaults = {name: parameter.default for name, parameter in record.parameters.items()}
+        values: dict[str, Any] = {"learning_rate": "constant", "eta0": 1.0} | defaults | parameters
+        rate = learning_rate(values["learning_rate"], values["eta0"])
+        return record.with_parameters(**parameters), rate
+    except ValueError as error:
         raise OptionError(str(error)) from None
-    if type(member).__name__ == "Perceptron":
-        raise OptionError("the perceptron's parameters are threshold and average, not of its rule")
-    return member._member_rule(), member._plan().eta

@@ -167,6 +167,70 @@ def rules() -> dict[str, Rule]:
     return _packaged() | _registered
 
 
+def parse(text: str) -> tuple[Rule, dict[str, Any]]:
+    """A rule and the parameters given in a text such as ``"scw1:C=0.5,confidence=0.8"``.
+
+    >>> record, parameters = parse("pa2:C=0.5")
+    >>> record.estimator, parameters
+    ('PassiveAggressive', {'C': 0.5})
+    >>> parse("pa2:C=-1")
+    Traceback (most recent call last):
+    ...
+    ValueError: the 'C' parameter of the rule 'pa2' must be above 0, got -1.0
+    """
+    name, _, settings = text.partition(":")
+    known = rules()
+    if name not in known:
+        raise ValueError(f"there is no rule {name!r}; there are {', '.join(known)}")
+    record, parameters = known[name], {}
+    settable = [key for key in record.parameters if key not in record.fixed]
+    for entry in filter(None, settings.split(",")):
+        key, equals, value = entry.partition("=")
+        if record.parameters and (not equals or key not in settable):
+            raise ValueError(
+                f"the rule {name!r} has the parameters {', '.join(settable)}, not {entry!r}"
+            )
+        parameters[key] = _value(value)
+        if key in settable:
+            _check_value(record, key, parameters[key])
+    return record, parameters
+
+
+def _value(text: str) -> Any:
+    """True, False, None or a number, if the text is one; else the text."""
+    constants = {"true": True, "false": False, "none": None}
+    if text.lower() in constants:
+        return constants[text.lower()]
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _check_value(record: Rule, key: str, value: Any) -> None:
+    """Refuse a value that the parameter of a rule does not take."""
+    parameter = record.parameters[key]
+    allowed, is_number = "", isinstance(value, float)
+    if parameter.choices:
+        allowed = "" if value in parameter.choices else f"one of {parameter.choices}"
+    elif isinstance(parameter.default, bool):
+        allowed = "" if isinstance(value, bool) else "true or false"
+    elif not is_number or math.isnan(value):
+        allowed = "a number"
+    elif parameter.above is not None and not value > parameter.above:
+        allowed = f"above {parameter.above:g}"
+    elif parameter.least is not None and not value >= parameter.least:
+        allowed = f"at least {parameter.least:g}"
+    elif parameter.below is not None and not value < parameter.below:
+        allowed = f"below {parameter.below:g}"
+    elif parameter.most is not None and not value <= parameter.most:
+        allowed = f"at most {parameter.most:g}"
+    if allowed:
+        raise ValueError(
+            f"the {key!r} parameter of the rule {record.name!r} must be {allowed}, got {value!r}"
+        )
+
+
 def rule_of(numbers: type) -> Rule:
     """The rule whose numbers are of this class."""
     if numbers not in _by_numbers:
