@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import theory
-from rosenblatt.cluster.mixing import Delta, tree_sum
+from rosenblatt.cluster.engines import tree_sum
+from rosenblatt.cluster.mixing import Delta
 
 
 def paired(left, right):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 
 import numpy as np
@@ -12,7 +11,7 @@ from typer.testing import CliRunner
 
 from rosenblatt import data, train
 from rosenblatt.cli import app
-from rosenblatt.cluster.scoring import Scoring, evaluate_on_shards, predict_on_shards
+from rosenblatt.cluster.scoring import evaluate_on_shards, predict_on_shards
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.jobs.evaluate import evaluate
 from rosenblatt.jobs.predict import write_predictions
@@ -42,37 +41,31 @@ def predicted(model, path, out):
 
 
 def read(path):
+    """The rows of an output."""
     if path.suffix == ".parquet":
         return pyarrow.parquet.read_table(path).to_pylist()
-    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    header, *lines = path.read_text().splitlines(True)
+    return [header, *lines] if path.suffix == ".jsonl" else lines
 
 
-@pytest.mark.parametrize("name", ["out.csv", "out.tsv.gz", "out.jsonl", "out.parquet"])
-def test_one_output_is_that_of_one_process(model, test_file, name, tmp_path, threads):
-    rows = predicted(model, test_file, tmp_path / name)
-    (tmp_path / "shards").mkdir()
-    target = tmp_path / "shards" / name
-    scoring = Scoring(model, test_file, threads, {}, shards=5)
-    assert predict_on_shards(scoring, str(target)) == (rows, 0)
-    assert read(target) == read(tmp_path / name)
-
-
-def test_one_output_per_shard_holds_the_rows_in_order(model, test_file, tmp_path, threads):
-    predicted(model, test_file, tmp_path / "whole.csv")
-    scoring = Scoring(model, test_file, threads, {}, shards=5)
-    rows, _ = predict_on_shards(scoring, str(tmp_path / "parts") + "/")
-    parts = sorted((tmp_path / "parts").iterdir())
-    assert [path.name for path in parts] == [f"part-0000{i}.csv" for i in range(5)]
-    header, *lines = (tmp_path / "whole.csv").read_text().splitlines(True)
-    assert "".join(part.read_text().removeprefix(header) for part in parts) == "".join(lines)
-    assert rows == 400
+@pytest.mark.parametrize("format", ["csv", "tsv", "jsonl", "parquet"])
+def test_the_outputs_of_shards_hold_the_rows_of_one_process(
+    model, test_file, format, tmp_path, threads
+):
+    rows = predicted(model, test_file, tmp_path / f"whole.{format}")
+    folder = tmp_path / "parts"
+    assert predict_on_shards(model, test_file, threads, folder, to=format, shards=5) == (rows, 0)
+    parts = sorted(folder.iterdir())
+    assert [path.name for path in parts] == [f"part-0000{i}.{format}" for i in range(5)]
+    together = [row for path in parts for row in read(path)]
+    assert together == read(tmp_path / f"whole.{format}")
 
 
 def test_an_evaluation_is_that_of_one_process(model, test_file, threads):
     loaded = read_model(model)
     source = data.open(test_file, features=loaded.features, classes=loaded.classes)
     whole = evaluate(loaded, source, keep_scores=True)
-    found = evaluate_on_shards(Scoring(model, test_file, threads, {}, shards=5), keep_scores=True)
+    found = evaluate_on_shards(model, test_file, threads, shards=5, keep_scores=True)
     assert np.array_equal(found.confusion, whole.confusion)
     assert found.to_json() == whole.to_json()
     assert np.array_equal(found.scores, whole.scores)
@@ -81,7 +74,7 @@ def test_an_evaluation_is_that_of_one_process(model, test_file, threads):
 
 def test_the_commands_share_the_work(model, test_file, tmp_path):
     runner = CliRunner()
-    out = tmp_path / "out.csv"
+    out = tmp_path / "out"
     options = ["--workers", "2", "--shards", "3"]
     done = runner.invoke(app, ["predict", str(model), str(test_file), "-o", str(out), *options])
     assert done.exit_code == 0, done.output

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rosenblatt import load, train
-from rosenblatt.cluster.run import ShardWarning
+from rosenblatt.cluster.rows import ShardWarning
 from rosenblatt.data import open as open_data
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
 from rosenblatt.jobs.evaluate import evaluate
@@ -122,6 +122,23 @@ def test_a_run_that_is_stopped_after_an_epoch_ends_in_the_same_model(
         model = train(reviews, **options, workers=pool, resume=True)
     assert same_bits(model, expected)
     assert list((tmp_path / "run").iterdir()) == []
+
+
+def test_a_run_that_is_stopped_in_its_refit_ends_in_the_same_model(reviews, threads, tmp_path):
+    options = {"label": "sentiment", "max_epochs": 4, "holdout": 0.2, "shards": 3}
+    whole = train(reviews, **options, workers=threads)
+    phases = []
+
+    def stop(run):
+        phases.append(run.phase)
+        if run.phase == "refit" and run.progress.epoch == 2:
+            raise KeyboardInterrupt
+
+    run = {"checkpoint": tmp_path / "run", "workers": threads}
+    with pytest.raises(KeyboardInterrupt):
+        train(reviews, **options, **run, report=stop)
+    assert phases[-1] == "refit"
+    assert same_bits(train(reviews, **options, **run, resume=True), whole)
 
 
 def test_ctrl_c_in_the_middle_of_an_epoch_says_how_to_go_on(reviews, expected, tmp_path):

@@ -62,10 +62,12 @@ def evaluate(
         _show_label_evaluation(labels, json)
         return
     if on_shards:
-        from rosenblatt.cluster.scoring import Scoring, evaluate_on_shards
+        from rosenblatt.cluster.scoring import evaluate_on_shards
 
-        scoring = Scoring(model, files, o.required_workers(workers, shards), reading, shards)
-        result = evaluate_on_shards(scoring, keep_scores=plot is not None)
+        workers = o.required_workers(workers, shards)
+        result = evaluate_on_shards(
+            model, files, workers, keep_scores=plot is not None, shards=shards, **reading
+        )
     else:
         source = o.labelled_rows(loaded, files, **reading)
         result = evaluate_model(loaded, source, keep_scores=plot is not None)

@@ -98,10 +98,12 @@ def predict(
     wanted.check(loaded)
     reading = {"format": format, "header": header, "skip_bad_rows": skip_bad_rows}
     if workers is not None or shards is not None:
-        from rosenblatt.cluster.scoring import Scoring, predict_on_shards
+        from rosenblatt.cluster.scoring import predict_on_shards
 
-        scoring = Scoring(model, files, o.required_workers(workers, shards), reading, shards)
-        rows, bad = predict_on_shards(scoring, out, wanted, to)
+        workers = o.required_workers(workers, shards)
+        rows, bad = predict_on_shards(
+            model, files, workers, out, wanted, to=to, shards=shards, **reading
+        )
         lines = iter([_done_line(out, rows, bad)])
     else:
         jobs = _jobs(files, out, to)

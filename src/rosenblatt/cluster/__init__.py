@@ -1,17 +1,15 @@
 """Train and score on several processes or machines: the same bits on any workers.
 
-``stores``
-    Files on this machine or in object stores.
 ``manifest``
-    Cuts files into shards.
+    Files on this machine or in object stores, cut into shards.
 ``shards``
     Reads a shard, and keeps its hashed rows on a worker's disk.
 ``processes``, ``engines``
     Run tasks on local processes, executors and Dask clusters with equal bits.
-``first_pass``, ``tasks``
-    The pure functions that workers call, before and in the epochs.
-``mixing``, ``learner``, ``run``, ``train``
-    A learner whose walk is an epoch on all shards, and the run that drives it.
+``mixing``
+    An epoch on shards, and the learner whose walk is such an epoch.
+``rows``, ``train``
+    The rows of all shards, for the run that also trains on files (:mod:`rosenblatt.jobs.run`).
 ``scoring``
     Predictions and evaluations on shards.
 """
@@ -21,8 +19,7 @@ from __future__ import annotations
 from rosenblatt._lazy import lazily
 
 _HOME: dict[str, str | None] = {
-    "Scoring": "rosenblatt.cluster.scoring",
-    "ShardWarning": "rosenblatt.cluster.run",
+    "ShardWarning": "rosenblatt.cluster.rows",
     "WorkerError": "rosenblatt.cluster.engines",
     "evaluate_on_shards": "rosenblatt.cluster.scoring",
     "make_manifest": "rosenblatt.cluster.manifest",

@@ -14,14 +14,12 @@ from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 import numpy as np
 
 import rosenblatt
-from rosenblatt.cluster.manifest import Range
-from rosenblatt.cluster.mixing import tree_map
 from rosenblatt.cluster.processes import LocalProcesses, ProcessDied
 from rosenblatt.errors import MissingExtraError, OptionError
 from rosenblatt.models import tensorfile
@@ -57,6 +55,8 @@ _LOST = (
 )
 
 Environment = tuple[tuple[str, str], ...]
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 
 class WorkerError(OptionError):
@@ -116,15 +116,42 @@ def _read_broadcast(name: str, path: str) -> Broadcast:
 
 
 class Task(NamedTuple):
-    """A pure function and its arguments.
-
-    Tasks that begin with the same part of a file (`home`) run on the same worker if possible: the
-    hashed rows are on its disk.
-    """
+    """A pure function and its arguments."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
-    home: Range | None = None
+    worker: str | None = None  # where Dask runs it, if it can
+
+
+def tree_sum(items: Sequence[Item], add: Callable[[Item, Item], Item]) -> Item:
+    """Sum items in a fixed binary tree: the left part is the largest power of two below n.
+
+    So each aligned block of 2^k items is a subtree: the sum of the sums of such blocks is the same
+    tree.
+
+    >>> tree_sum(list("abcde"), lambda left, right: f"({left}{right})")
+    '(((ab)(cd))e)'
+    >>> blocks = [tree_sum(list(block), lambda left, right: f"({left}{right})") for block in
+    ...           ("ab", "cd", "e")]
+    >>> tree_sum(blocks, lambda left, right: f"({left}{right})")
+    '(((ab)(cd))e)'
+    """
+    return tree_map(items, lambda item: item, add)
+
+
+def tree_map(
+    items: Sequence[Item], make: Callable[[Item], Made], add: Callable[[Made, Made], Made]
+) -> Made:
+    """Sum ``make(item)`` over items in the same tree, holding as few results as possible.
+
+    >>> tree_map("abc", str.upper, lambda left, right: f"({left}{right})")
+    '((AB)C)'
+    """
+    if len(items) == 1:
+        return make(items[0])
+    half = 1 << ((len(items) - 1).bit_length() - 1)
+    left = tree_map(items[:half], make, add)
+    return add(left, tree_map(items[half:], make, add))
 
 
 class Engine:
@@ -240,7 +267,8 @@ class DaskEngine(Engine):
     """Runs tasks on a Dask cluster, which computes results again when a worker dies.
 
     Broadcasts are results of tasks whose inputs the scheduler holds, so that they, too, are
-    computed again when the worker that holds them dies. A shard stays on a worker while that lives.
+    computed again when the worker that holds them dies. Tasks on shards are dealt to the workers in
+    the same order again and again, so that the rows of a shard stay on the disk of one of them.
     """
 
     def __init__(self, client: Any, is_ours: bool) -> None:
@@ -258,8 +286,6 @@ class DaskEngine(Engine):
         super().__init__(client.get_executor(pure=False), sum(client.nthreads().values()))
         self.client, self._is_ours = client, is_ours
         self.dashboard = str(getattr(client, "dashboard_link", "") or "")
-        self._threads: dict[str, int] = {}  # of each worker
-        self._homes: dict[str, str] = {}  # the worker that holds the rows of a part of a file
 
     def share(self, data: Broadcast) -> Any:
         """Send a broadcast to the cluster; returns its future."""
@@ -282,24 +308,21 @@ class DaskEngine(Engine):
     def stream(self, tasks: Sequence[Task], ahead: int | None = None) -> Iterator[Any]:
         """The results of tasks in their order; at most `ahead` of them are pending or waiting."""
         try:
-            self._threads = self.client.nthreads()
+            threads = self.client.nthreads()
         except Exception as error:
             self._explain(error)
             raise
-        yield from super().stream(tasks, ahead)
+        slots = [worker for worker, count in sorted(threads.items()) for _ in range(count)]
+        dealt = list(tasks)
+        if slots:
+            share = len(slots) / len(tasks)
+            dealt = [t._replace(worker=slots[int(i * share)]) for i, t in enumerate(tasks)]
+        yield from super().stream(dealt, ahead)
 
     def _submit(self, task: Task, **options: Any) -> Future[Any]:
-        """Submit a task, to the worker that holds its rows; results do not depend on it."""
-        if task.home is None or not self._threads:
+        if task.worker is None:
             return super()._submit(task)
-        home, threads = f"{task.home.file.path}:{task.home.start}", self._threads
-        worker, load = self._homes.pop(home, ""), Counter(self._homes.values())
-        share = (len(self._homes) + 1) / sum(threads.values())
-        if worker not in threads or load[worker] >= share * threads[worker]:
-            # It is gone, or workers were added: take the one with the fewest parts per thread.
-            worker = min(sorted(threads), key=lambda name: load[name] / threads[name])
-        self._homes[home] = worker
-        return super()._submit(task, workers=[worker], allow_other_workers=True)
+        return super()._submit(task, workers=[task.worker], allow_other_workers=True)
 
     def _check(self) -> None:
         if self.client.status != "running":

@@ -23,8 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.atomic_files import temporary_folder
-from rosenblatt.cluster.manifest import Manifest, Range, Shard, digest_of
-from rosenblatt.cluster.stores import identity, open_file
+from rosenblatt.cluster.manifest import Manifest, Range, Shard, digest_of, identity, open_file
 from rosenblatt.data import Features, Source
 from rosenblatt.data.arrow_tables import Chunk, null_types_as_strings
 from rosenblatt.data.bytes import BLOCK_BYTES, Block, ByteSource, last_change

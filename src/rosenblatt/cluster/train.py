@@ -10,10 +10,9 @@ from typing import Any
 
 from rosenblatt.atomic_files import remove_leftovers, temporary_folder
 from rosenblatt.cluster.engines import Engine, engine_for
-from rosenblatt.cluster.manifest import Manifest, make_manifest
-from rosenblatt.cluster.run import ShardedRows
+from rosenblatt.cluster.manifest import Manifest, is_remote, make_manifest
+from rosenblatt.cluster.rows import ShardedRows
 from rosenblatt.cluster.shards import Reading, detect_reading
-from rosenblatt.cluster.stores import is_remote
 from rosenblatt.data.arrow_tables import is_table_in_memory
 from rosenblatt.data.formats import refuse_unused_options
 from rosenblatt.data.open import names_in_options
@@ -75,16 +74,22 @@ def working_folder(saved: ClusterCheckpoint | None = None) -> Iterator[Path]:
 
 
 def open_shards(
-    paths: Any, engine: Engine, reading: dict[str, Any], shards: int | None = None,
+    paths: Any,
+    engine: Engine,
+    reading: dict[str, Any],
+    shards: int | None = None,
     features: Any = None,
-) -> tuple[Manifest, Reading]:  # fmt: skip
+) -> tuple[Manifest, Reading]:
     """Cut files into shards and detect how to read them."""
-    given = reading.get
-    names = names_in_options(given("label"), given("text"), given("columns"), features)
+    label, text, columns = (reading.get(name) for name in ("label", "text", "columns"))
     manifest = make_manifest(
-        paths, format=given("format"), header=given("header"), mentioned=names, shards=shards,
+        paths,
+        format=reading.get("format"),
+        header=reading.get("header"),
+        mentioned=names_in_options(label, text, columns, features),
+        shards=shards,
         spread=engine.spread,
-    )  # fmt: skip
+    )
     return manifest, detect_reading(manifest, features, **reading)
 
 
@@ -160,28 +165,31 @@ class ClusterCheckpoint(Checkpoint):
         return f"stopped; go on with the same command and --resume ({self.file})"
 
     def _contents(self, run: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        about = {
-            "fingerprint": run.rows.manifest.to_json(),
-            "valid": None if run.rows.valid is None else run.rows.valid.to_json(),
-            "digests": [
-                leaf.digest for leaf in run.rows.first_pass.leaves + run.rows.first_pass.valid
-            ],
-        }
-        return run.learner.arrays(), about
+        digests = [leaf.digest for leaf in run.rows.leaves + run.rows.valid_leaves]
+        return run.learner.arrays(), _data_of(run) | {"digests": digests}
 
     def _must_have_same_data(self, run: Any, about: dict[str, Any]) -> None:
-        valid = None if run.rows.valid is None else run.rows.valid.to_json()
-        if about["fingerprint"] != run.rows.manifest.to_json() or about["valid"] != valid:
+        data = _data_of(run)
+        if {name: about[name] for name in data} != data:
             raise ModelFormatError(f"{self.file} is of a run on other files, or on other shards")
 
     def _restore(self, run: Any, arrays: dict[str, Any], about: dict[str, Any]) -> None:
-        leaves = run.rows.first_pass.leaves + run.rows.first_pass.valid
+        leaves = run.rows.leaves + run.rows.valid_leaves
         for leaf, digest in zip(leaves, about["digests"], strict=True):
             if leaf.digest != digest:
                 raise DataError("was changed since the run began", path=leaf.shard[0].file.path)
         self._restore_progress(run, arrays, about)
-        run.learner = run.rows.new_learner(run.options, run.rule)
+        run.renew_learner()
         run.learner.restore(arrays)
         kept = run.progress.kept
         if kept is not None and kept.weights.weights.shape != run.learner.W.T.shape:
             raise ValueError("the kept weights do not fit the columns")
+
+
+def _data_of(run: Any) -> dict[str, Any]:
+    """What identifies the rows of a run, for training and for validation."""
+    valid = run.rows.valid
+    return {
+        "fingerprint": run.rows.manifest.to_json(),
+        "valid": None if valid is None else valid.to_json(),
+    }

@@ -17,10 +17,11 @@ DRAWS = ("fixed", "permutation", "after_first", "random")
 class Data(Protocol):
     """The source of rows of a run."""
 
-    def parts(self, epoch: int, position: int) -> Iterator[tuple[Any, Array]]:
+    def parts(self, epoch: int, position: int) -> Iterator[tuple[Any, Any]]:
         """Examples and the order of visits, part by part, after `position` visits.
 
-        An empty order reports other progress, such as a block read from a file.
+        An empty order reports other progress, such as a block read from a file. An order is an
+        array of row numbers, or a range of visits where only workers know the rows.
         """
 
     @property

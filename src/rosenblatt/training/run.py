@@ -54,10 +54,10 @@ def run(learner: Learner, data: Data, plan: Plan, progress: Progress) -> Iterato
                 error = learner.misclassified(*data.everything(), math.inf)
                 progress.kept = Kept(learner.snapshot(), error)
             at, paused = 0, False
-            while at < order.size and finished:
+            while at < len(order) and finished:
                 began, compiled = perf_counter(), compile_seconds()
-                size = order.size - at if learner.batch else examples.rows_per_call
-                stop = at + 1 if paused else min(order.size, at + min(size, plan.most_visits))
+                size = len(order) - at if learner.batch else examples.rows_per_call
+                stop = at + 1 if paused else min(len(order), at + min(size, plan.most_visits))
                 pocket = None if paused or not plan.has_pocket else progress.kept
                 limits = Limits(
                     plan.allowed(progress.updates), progress.run,
@@ -70,14 +70,14 @@ def run(learner: Learner, data: Data, plan: Plan, progress: Progress) -> Iterato
                 seconds = perf_counter() - began - (compile_seconds() - compiled)
                 progress.count(tally, seconds)
                 spent = plan.is_spent(progress.updates)
-                finished = at == order.size or not spent
+                finished = at == len(order) or not spent
                 # The walk stopped before a mistake that ends a long run of right answers.
                 paused = at < stop and not spent
                 if paused:
                     _ratchet(learner, data, progress)
                 else:
                     yield None
-            if order.size == 0:  # only progress of reading
+            if len(order) == 0:  # only progress of reading
                 yield None
         yield _close(learner, data, plan, progress, finished, repeats)
 
