@@ -39,11 +39,9 @@ class Chunk(NamedTuple):
     size: int = 0
 
 
-def is_table_in_memory(given: Any) -> bool:
+def is_table_in_memory(rows: Any) -> bool:
     """Whether an object is a table of pandas, polars or Arrow, or a dict of columns."""
-    return (
-        isinstance(given, Mapping) or hasattr(given, "__arrow_c_stream__") or hasattr(given, "iloc")
-    )
+    return isinstance(rows, Mapping) or hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "iloc")
 
 
 def to_arrow_table(frame: Any) -> pa.Table:
@@ -132,8 +130,8 @@ def check_chunk(
             convert = to_numbers if column.kind == "number" else to_times
             what = "a number" if column.kind == "number" else "a date such as 2024-03-31"
             for row in convert(values, missing)[1]:
-                found = _shown(chunk, column.name, row)
-                faults.append((int(row), column.name, f"expected {what}, found {found}"))
+                cell = _shown(chunk, column.name, row)
+                faults.append((int(row), column.name, f"expected {what}, found {cell}"))
         faults.extend(_bad_utf8(chunk, column.name))
     indicators = indicator_columns(label, chunk.table.column_names)
     for name in indicators:
@@ -167,11 +165,11 @@ def drop_faults(faults: Faults, chunk: Chunk, skip: bool) -> Chunk:
         row, name, message = min(faults, key=lambda fault: (fault[0], fault[1] or ""))
         raise DataError(message, path=chunk.path, line=chunk.line_of(row), column=name)
     wrong = {row for row, _, _ in faults}
-    keep = np.isin(np.arange(chunk.table.num_rows), list(wrong), invert=True)
-    kept = np.flatnonzero(keep)
+    is_good = np.isin(np.arange(chunk.table.num_rows), list(wrong), invert=True)
+    good_rows = np.flatnonzero(is_good)
     return chunk._replace(
-        table=chunk.table.filter(pa.array(keep)),
-        line_of=lambda row: chunk.line_of(int(kept[row])),
+        table=chunk.table.filter(pa.array(is_good)),
+        line_of=lambda row: chunk.line_of(int(good_rows[row])),
         bad=chunk.bad + len(wrong),
     )
 

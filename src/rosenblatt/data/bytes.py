@@ -49,7 +49,7 @@ def expand_paths(
     `in_store` lists the files of a URI.
     """
     names = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    found: list[str] = []
+    files: list[str] = []
     for name in [os.fspath(name) for name in names]:
         if name == STDIN or Path(name).exists():
             matches = [name]
@@ -61,10 +61,10 @@ def expand_paths(
             is_uri = "://" in name and in_store is None
             why = "files of a store are read by workers: add --workers 1"
             raise DataError(why if is_uri else "there is no such file", path=name)
-        found.extend(matches)
-    if not found:
+        files.extend(matches)
+    if not files:
         raise DataError("no file was named")
-    return found
+    return files
 
 
 def is_stream(path: str) -> bool:
@@ -94,8 +94,8 @@ def last_change(path: str) -> int | None:
     """Modification time of a file in nanoseconds; None if its fingerprint covers all its bytes."""
     if path == STDIN or not Path(path).is_file():
         return None
-    found = Path(path).stat()
-    return found.st_mtime_ns if found.st_size > _SAMPLES * _SAMPLE_BYTES else None
+    status = Path(path).stat()
+    return status.st_mtime_ns if status.st_size > _SAMPLES * _SAMPLE_BYTES else None
 
 
 class ByteSource:
@@ -264,13 +264,13 @@ def read_blocks(source: ByteSource, size: int, quoting: str = "") -> Iterator[Bl
     `quoting` is the delimiter if line breaks within double quotes belong to values, as in CSV, or
     empty.
     """
-    line, wanted, rest = 1, size, np.empty(0, dtype=np.uint8)
+    line, room, begun = 1, size, np.empty(0, dtype=np.uint8)
     while True:
         # Arrow's allocator reuses memory that has been touched before. One byte more, as a last
         # line without a line break gets one.
-        data = np.frombuffer(pa.allocate_buffer(len(rest) + wanted + 1), dtype=np.uint8)
-        data[: len(rest)] = rest
-        end = len(rest) + source.read_into(data[len(rest) : -1])
+        data = np.frombuffer(pa.allocate_buffer(len(begun) + room + 1), dtype=np.uint8)
+        data[: len(begun)] = begun
+        end = len(begun) + source.read_into(data[len(begun) : -1])
         if source.ended:
             source.check(line + _newlines(data[:end]))
             if end:
@@ -283,10 +283,10 @@ def read_blocks(source: ByteSource, size: int, quoting: str = "") -> Iterator[Bl
             if end > LONGEST_ROW:
                 raise DataError(TOO_LONG, path=source.path, line=line)
             # Doubling keeps the work linear when one row spans many reads.
-            rest, wanted = data[:end], 2 * wanted
+            begun, room = data[:end], 2 * room
             continue
         block = Block(data[:cut], source.path, line)
-        rest, wanted, line = data[cut:end], size, block.line_at(cut)
+        begun, room, line = data[cut:end], size, block.line_at(cut)
         yield block
 
 
@@ -318,7 +318,7 @@ def quoted_values(data: np.ndarray, delimiter: str) -> Sequence[Sequence[int]]:
 def _last_newline(data: np.ndarray, start: int, stop: int) -> int:
     while stop > start:
         first = max(start, stop - _STEP_BYTES)
-        if (found := data[first:stop].tobytes().rfind(b"\n")) >= 0:
-            return first + found + 1
+        if (place := data[first:stop].tobytes().rfind(b"\n")) >= 0:
+            return first + place + 1
         stop = first
     return 0

@@ -186,14 +186,14 @@ def cast_to_any(cells: Cells, kinds: tuple[pa.DataType, ...]) -> Any:
 
 def _cast_rows(strings: pa.Array, kinds: tuple[pa.DataType, ...]) -> tuple[pa.Array, np.ndarray]:
     """Strings cast to one of `kinds`, null where they do not fit, and the rows of these."""
-    whole = cast_to_any(strings, kinds)
-    if whole is not None:
-        return whole, _NO_ROWS
+    array = cast_to_any(strings, kinds)
+    if array is not None:
+        return array, _NO_ROWS
     parts = [cast_to_any(strings.slice(row, 1), kinds) for row in range(len(strings))]
     bad = [row for row, part in enumerate(parts) if part is None]
     null = pa.nulls(1, kinds[0])
-    made = [null if part is None else part.cast(kinds[0]) for part in parts]
-    return pa.concat_arrays(made), np.array(bad, dtype=np.int64)
+    cells = [null if part is None else part.cast(kinds[0]) for part in parts]
+    return pa.concat_arrays(cells), np.array(bad, dtype=np.int64)
 
 
 def to_numbers(column: Cells, missing: Words = MISSING_WORDS) -> tuple[np.ndarray, np.ndarray]:

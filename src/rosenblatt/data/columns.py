@@ -105,16 +105,16 @@ def guess_columns(
     for kind in known.values():
         if kind not in KINDS:
             raise OptionError(f"{kind!r} is not a kind of column; the kinds are {', '.join(KINDS)}")
-    found = {}
+    kind_of = {}
     for name in table.column_names:
         kind = "ignore" if name == label else known.get(name) or _guess(name, table[name], missing)
         if kind != "ignore":
-            found[name] = kind
-    if list(found.values()) == ["category"]:
-        (name,) = found
+            kind_of[name] = kind
+    if list(kind_of.values()) == ["category"]:
+        (name,) = kind_of
         if name not in known and seldom_repeats(table[name], missing):
-            found[name] = "text"
-    return tuple(_with_statistics(n, kind, table[n], missing) for n, kind in found.items())
+            kind_of[name] = "text"
+    return tuple(_with_statistics(n, kind, table[n], missing) for n, kind in kind_of.items())
 
 
 def name_suggests(name: str, words: frozenset[str] = _TEXT_NAMES) -> bool:

@@ -142,30 +142,30 @@ class Features:
             return {int(at): str(at) for at in sought}
         if table is None:
             return {}
-        found: dict[int, str] = {}
+        names: dict[int, str] = {}
         bits = self.ngrams.bits
         if self.origin == "vw":
-            found = _vw_columns(table["line"].to_pylist(), bits)
+            names = _vw_columns(table["line"].to_pylist(), bits)
         for c in self.columns:
             if c.kind == "text":
                 buffers = string_buffers(plain_strings(table[c.name]))
-                spelled = spell(*buffers, self.ngrams, sought, self._seed(c))
+                ngrams = spell(*buffers, self.ngrams, sought, self._seed(c))
                 lead = f"{c.name}: " if len(self.columns) > 1 else ""
-                found |= {at: lead + words for at, words in spelled.items()}
+                names |= {at: lead + words for at, words in ngrams.items()}
             elif c.kind == "category":
                 values = self._categories(table, c).unique().fill_null("?")
                 hashed = hash_values(*string_buffers(values), bits, named_seed(c.name))
                 pairs = zip(hashed.tolist(), values.to_pylist(), strict=True)
-                found |= {at: f"{c.name}={value}" for at, value in pairs}
+                names |= {at: f"{c.name}={value}" for at, value in pairs}
             elif c.kind in _SCALED:
-                found[column([f"{c.name}="], bits)] = c.name
-                found[column([f"{c.name}=?"], bits)] = f"{c.name}=?"
+                names[column([f"{c.name}="], bits)] = c.name
+                names[column([f"{c.name}=?"], bits)] = f"{c.name}=?"
             if c.kind == "date":
                 for part, values in DATE_PARTS.items():
                     at = _part_columns(c, part, bits).tolist()
                     named = [f"{c.name}:{part}={value}" for value in values]
-                    found |= dict(zip(at, named, strict=True))
-        return {int(at): found[int(at)] for at in sought if int(at) in found}
+                    names |= dict(zip(at, named, strict=True))
+        return {int(at): names[int(at)] for at in sought if int(at) in names}
 
     def to_json(self) -> dict[str, Any]:
         """The specification as JSON data."""
@@ -179,7 +179,7 @@ class Features:
         True
         """
         try:
-            made = cls(
+            features = cls(
                 plain["origin"],
                 tuple(_column_from(entry) for entry in plain["columns"]),
                 plain["label"],
@@ -189,12 +189,15 @@ class Features:
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the feature specification cannot be read: {error!r}") from None
-        n = made.ngrams
+        n = features.ngrams
         sound = (
-            made.origin in ORIGINS
-            and (made.label is None or isinstance(made.label, str))
-            and all(isinstance(word, str) for word in made.missing_words)
-            and (made.separator is None or (isinstance(made.separator, str) and made.separator))
+            features.origin in ORIGINS
+            and (features.label is None or isinstance(features.label, str))
+            and all(isinstance(word, str) for word in features.missing_words)
+            and (
+                features.separator is None
+                or (isinstance(features.separator, str) and features.separator)
+            )
             and all(type(n[i]) is int for i in (0, 1, 3))
             and type(n.chars) is bool
             and type(n.unit) is bool
@@ -204,7 +207,7 @@ class Features:
         )
         if not sound:
             raise ValueError(f"the feature specification makes no sense: {plain!r:.200}")
-        return made
+        return features
 
     def _of(self, kind: str) -> list[Column]:
         return [c for c in self.columns if c.kind == kind]
@@ -281,16 +284,16 @@ def _vw_columns(lines: list[bytes], bits: int) -> dict[int, str]:
 
 
 def _column_from(entry: Any) -> Column:
-    made = Column(**entry)
-    numbers = (made.mean, made.scale)
+    column = Column(**entry)
+    numbers = (column.mean, column.scale)
     if not (
-        isinstance(made.name, str)
-        and made.kind in KINDS
+        isinstance(column.name, str)
+        and column.kind in KINDS
         and all(isinstance(x, int | float) and math.isfinite(x) for x in numbers)
-        and made.scale > 0
+        and column.scale > 0
     ):
         raise TypeError(f"not a column: {entry!r:.200}")
-    return made
+    return column
 
 
 def _side_by_side(parts: list[Rows], n: int) -> Rows:

@@ -126,18 +126,18 @@ def source_for(
     return Source(reader, features, fit_features(reader, features), classes, skip)
 
 
-def _separator(reader: Reader, given: str | None) -> str | None:
+def _separator(reader: Reader, separator: str | None) -> str | None:
     """The separator of labels, or None if a row has one label."""
-    if given is None:
+    if separator is None:
         return " " if reader.has_several_labels() else None
-    if reader.kind.has_features or not given:
-        what = f"{reader.format} rows have one label" if given else "it is empty"
+    if reader.kind.has_features or not separator:
+        what = f"{reader.format} rows have one label" if separator else "it is empty"
         raise OptionError(f"the label separator has no effect: {what}")
-    if reader.kind.separator not in (None, given):
+    if reader.kind.separator not in (None, separator):
         mark = reader.kind.separator
         what = f"labels of {reader.kind.files} are separated by {mark!r}"
         raise OptionError(f"{what}: label_separator={mark!r}")
-    return given
+    return separator
 
 
 def reader_of(
@@ -171,9 +171,15 @@ def reader_of(
             raise DataError("folders of text files are read one at a time", path=files[1])
         return TextFolderReader(files[0], skip)
     return Reader(
-        files, format, header, skip, block_bytes, mentioned=list(mentioned), missing=missing,
+        files,
+        format,
+        header,
+        skip,
+        block_bytes,
+        mentioned=list(mentioned),
+        missing=missing,
         live=live,
-    )  # fmt: skip
+    )
 
 
 def names_in_options(label: Any, text: Any, columns: Any, features: Features | None) -> list[str]:
@@ -251,26 +257,26 @@ def _check_scales(columns: tuple[Column, ...], path: str) -> None:
 
 
 def _with_text(
-    head: pa.Table, found: tuple[Column, ...], kinds: Mapping[str, str], missing: tuple[str, ...]
+    head: pa.Table, columns: tuple[Column, ...], kinds: Mapping[str, str], missing: tuple[str, ...]
 ) -> tuple[Column, ...]:
     """The columns with the most likely string columns as text, by name, by values, or if alone."""
-    strings = [c.name for c in found if c.kind == "category" and c.name not in kinds]
+    strings = [c.name for c in columns if c.kind == "category" and c.name not in kinds]
     for likely in (
         [name for name in strings if name_suggests(name)],
         [name for name in strings if seldom_repeats(head[name], missing)],
         strings if len(strings) == 1 else [],
     ):
         if likely:
-            return tuple(Column(c.name, "text") if c.name in likely else c for c in found)
+            return tuple(Column(c.name, "text") if c.name in likely else c for c in columns)
     raise OptionError(_NO_TEXT)
 
 
-def missing_words(given: Iterable[str] | None) -> tuple[str, ...]:
+def missing_words(words: Iterable[str] | None) -> tuple[str, ...]:
     """The words for missing values: those given, else the defaults; always the empty string."""
-    if given is None:
+    if words is None:
         return MISSING_WORDS
-    words = [given] if isinstance(given, str) else given
-    return tuple(dict.fromkeys(["", *(str(word).strip() for word in words)]))
+    listed_words = [words] if isinstance(words, str) else words
+    return tuple(dict.fromkeys(["", *(str(word).strip() for word in listed_words)]))
 
 
 def fit_features(reader: Reader, features: Features) -> bool:
@@ -323,17 +329,17 @@ def label_name(label: str | int | None, names: list[str], path: str) -> str:
     return names[place - 1 if place > 0 else place]
 
 
-def _require_cells(wanted: Iterable[str], head: pa.Table, path: str) -> None:
-    for name in wanted:
+def _require_cells(names: Iterable[str], head: pa.Table, path: str) -> None:
+    for name in names:
         kind = head[name].type
         if not can_be_strings(kind):
             message = f"expected strings, numbers or dates, found {kind}: put what is in it into "
             raise DataError(message + "columns of their own first", path=path, column=name)
 
 
-def _require_columns(wanted: list[str], names: list[str], path: str) -> None:
+def _require_columns(required: list[str], names: list[str], path: str) -> None:
     known = set(names)
-    for name in wanted:
+    for name in required:
         if name not in known:
             message = f"there is no column {shown(name)}; the columns are {listed(names)}"
             raise DataError(message, path=path)

@@ -389,13 +389,13 @@ class TextFolderReader(Reader):
         self._skip = skip
         root = Path(folder)
         classes = sorted(e for e in root.iterdir() if e.is_dir() and not e.name.startswith("."))
-        found = [
+        rows = [
             (file.relative_to(root).as_posix(), where.name)
             for where in classes
             for file in sorted(where.rglob("*"))
             if file.is_file() and not file.name.startswith(".")
         ]
-        self._rows = sorted(found, key=lambda row: (zlib.crc32(row[0].encode()), row[0]))
+        self._rows = sorted(rows, key=lambda row: (zlib.crc32(row[0].encode()), row[0]))
         if not self._rows:
             raise DataError("there are no text files in its folders", path=folder)
 
@@ -432,8 +432,8 @@ class TextFolderReader(Reader):
                 labels.append(label)
             except UnicodeDecodeError as error:
                 if not self._skip:
-                    found = shown(error.object[error.start : error.start + 20])
-                    raise DataError(f"expected UTF-8, found {found}", path=path) from None
+                    content = shown(error.object[error.start : error.start + 20])
+                    raise DataError(f"expected UTF-8, found {content}", path=path) from None
                 bad += 1
             except OSError as error:
                 raise DataError(f"cannot be read: {error.strerror}", path=path) from None

@@ -160,19 +160,19 @@ class Source:
 
     def _hash(self, piece: Piece) -> _Hashed:
         """Read and hash a chunk."""
-        found = piece()
-        if isinstance(found, Lines):
-            codes = self._codes_of(found) if self.labelled else None
-            batch = Batch(found.rows, None, found.weights, None, found.size)
-            return _Hashed(batch, found, found.names, codes, {})
+        part = piece()
+        if isinstance(part, Lines):
+            codes = self._codes_of(part) if self.labelled else None
+            batch = Batch(part.rows, None, part.weights, None, part.size)
+            return _Hashed(batch, part, part.names, codes, {})
         label, names, codes = self.features.label if self.labelled else None, [], None
-        chunk = self._check(found, label)
+        chunk = self._check(part, label)
         if label is not None:
             coded = label_strings(chunk.table[label]).dictionary_encode()
             names, codes = coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
         rows, missing = self.features.rows_and_missing(chunk.table)
         weights = None if self._weight is None else weights_of(chunk, self._weight)
-        batch = Batch(rows, None, weights, chunk.table, found.size)
+        batch = Batch(rows, None, weights, chunk.table, part.size)
         return _Hashed(batch, chunk, names, codes, missing)
 
     def weigh_by(self, name: str) -> None:
@@ -194,8 +194,8 @@ class Source:
         if self.features.origin != "table":
             has_lines = self.features.origin == "vw" and not any(map(is_stream, self.files))
             return self._reader.first_lines() if has_lines else None
-        wanted = self._wanted() or self.column_names
-        head = Chunk(self._reader.head().select(wanted), self.files[0], partial(add, 1))
+        columns = self._wanted() or self.column_names
+        head = Chunk(self._reader.head().select(columns), self.files[0], partial(add, 1))
         return self._check(head, self.features.label if self.labelled else None).table
 
     def first_rows(self) -> pa.Table | None:
@@ -220,8 +220,8 @@ class Source:
     def _label_columns(self) -> tuple[str, ...]:
         """The label column, or the columns of 0 and 1, one per label."""
         label = self.features.label
-        own = () if label is None else (label,)
-        return indicator_columns(label, self.column_names) or own
+        single = () if label is None else (label,)
+        return indicator_columns(label, self.column_names) or single
 
     @property
     def column_names(self) -> list[str]:
@@ -236,9 +236,9 @@ class Source:
         others = self._reader.head().drop_columns([c.name for c in known])
         return _number_names(known + guess_columns(others, self.features.label, missing=words))
 
-    def _check(self, found: Chunk, label: str | None) -> Chunk:
+    def _check(self, chunk: Chunk, label: str | None) -> Chunk:
         f = self.features
-        return check_chunk(found, f.columns, label, self._skip, f.missing_words)
+        return check_chunk(chunk, f.columns, label, self._skip, f.missing_words)
 
     def _codes_of(self, lines: Lines) -> np.ndarray | None:
         """The codes of labels; None if some are missing and a model is to predict them."""

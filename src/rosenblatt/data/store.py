@@ -349,10 +349,10 @@ def check_files(
     for name, dtype in DTYPES.items():
         path, size = folder / name, sizes[name] * dtype.itemsize
         try:
-            found = path.stat().st_size
-            if found < size:
-                raise ValueError(f"it has {found:,} bytes of {size:,}")
-            if found > size:
+            n_bytes = path.stat().st_size
+            if n_bytes < size:
+                raise ValueError(f"it has {n_bytes:,} bytes of {size:,}")
+            if n_bytes > size:
                 os.truncate(path, size)
             checksum = 0
             for part in _parts(path, dtype):

@@ -307,8 +307,8 @@ def _json_by_rows(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:
             faults.append((place, None, f"expected a JSON object: {error}"))
     for field in schema or ():
         for place in _misfits([row.get(field.name) for row in rows], field.type):
-            found = shown(rows[place].pop(field.name))
-            message = f"expected {field.type}, as in the first rows, found {found}"
+            value = shown(rows[place].pop(field.name))
+            message = f"expected {field.type}, as in the first rows, found {value}"
             faults.append((place, field.name, message))
     names = dict.fromkeys(name for row in rows for name in row)
     kinds = names if schema is None else dict(zip(schema.names, schema.types, strict=True))

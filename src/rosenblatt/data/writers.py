@@ -25,12 +25,9 @@ _DELIMITERS = {"csv": ",", "tsv": "\t", "text": "\t"}
 _encode_string = json.JSONEncoder(ensure_ascii=False).encode
 # Numbers that can be copied from CSV to JSON as they are.
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?\Z")
-_SUFFIXES = {
-    ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".txt": "text", ".parquet": "parquet",
-    ".arrow": "arrow",
-}  # fmt: skip
+OUTPUT_FORMATS = ("csv", "tsv", "jsonl", "text", "parquet", "arrow")
+_SUFFIXES = {".txt" if name == "text" else f".{name}": name for name in OUTPUT_FORMATS}
 _COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
-OUTPUT_FORMATS = tuple(_SUFFIXES.values())
 
 
 def output_format(out: str | os.PathLike[str], to: str | None = None) -> tuple[str, str | None]:

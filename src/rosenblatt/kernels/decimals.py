@@ -111,9 +111,11 @@ def _nearest(w, q, dropped):
         mantissa >>= np.uint64(1 - exponent)
         exponent = 0
     elif (
-        low <= 1 and -4 <= q <= 23 and mantissa & np.uint64(3) == 1
+        low <= 1
+        and -4 <= q <= 23
+        and mantissa & np.uint64(3) == 1
         and mantissa << (top + np.uint64(9)) == high
-    ):  # fmt: skip
+    ):
         mantissa &= ~np.uint64(1)  # half-way between two doubles: to the even one
     mantissa = (mantissa + (mantissa & np.uint64(1))) >> np.uint64(1)
     # A mantissa that was rounded up to the next power of two carries into the exponent by itself.

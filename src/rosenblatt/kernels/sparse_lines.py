@@ -85,9 +85,14 @@ def _parse(fill, data: np.ndarray, bits: int, most: int) -> Parsed:
     rows, seen = fill(data, np.uint64(1) << np.uint64(bits), *out)
     nnz = int(out.indptr[rows])
     return Parsed(
-        out.labels[:rows], out.weights[:rows], out.indptr[: rows + 1],
-        out.indices[:nnz], out.values[:nnz], out.faults[:seen], out.places[:seen],
-    )  # fmt: skip
+        out.labels[:rows],
+        out.weights[:rows],
+        out.indptr[: rows + 1],
+        out.indices[:nnz],
+        out.values[:nnz],
+        out.faults[:seen],
+        out.places[:seen],
+    )
 
 
 @inlined
@@ -208,7 +213,7 @@ def _vw_head(data, i, bar, row, labels, weights):
     weights[row] = 1.0
     if bar < 0:
         return 5, i
-    given = 0
+    numbers = 0
     while True:
         while i < bar and _is_blank(data[i]):
             i += 1
@@ -218,16 +223,16 @@ def _vw_head(data, i, bar, row, labels, weights):
         while end < bar and not _is_blank(data[end]):
             end += 1
         value, j, good = number(data, i, end)
-        if good and j == end and given < 3:
+        if good and j == end and numbers < 3:
             if not np.isfinite(value):
                 return 6, i
-            if given == 0:
+            if numbers == 0:
                 labels[row] = value
-            elif given == 1:
+            elif numbers == 1:
                 if value < 0:
                     return 7, i
                 weights[row] = value
-            given += 1
+            numbers += 1
         elif data[i] != _APOSTROPHE and end != bar:
             return 1, i
         i = end
@@ -290,7 +295,7 @@ def parse_fasttext(data, prefix, labels, offsets, starts, faults):
     i = 0
     while i < len(data):
         begin = i
-        found = 0
+        labels_met = 0
         blank = True
         offsets[rows] = size
         starts[rows] = begin
@@ -303,8 +308,8 @@ def parse_fasttext(data, prefix, labels, offsets, starts, faults):
             while data[i] != _NEWLINE and not _is_blank(data[i]):
                 i += 1
             if i - word > len(prefix) and _starts_with(data, word, prefix):
-                found += 1
-                if found > 1:
+                labels_met += 1
+                if labels_met > 1:
                     labels[size] = _SPACE
                     size += np.uint64(1)
                 for j in range(word, i):
@@ -314,7 +319,7 @@ def parse_fasttext(data, prefix, labels, offsets, starts, faults):
                     data[j] = _SPACE
         i += 1
         if not blank:
-            faults[rows] = 4 if found > 1 else 0
+            faults[rows] = 4 if labels_met > 1 else 0
             rows += 1
     offsets[rows] = size
     starts[rows] = i

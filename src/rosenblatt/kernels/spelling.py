@@ -31,16 +31,16 @@ def spell(
     hints[wanted & (len(hints) - 1)] = True
     entries = np.flatnonzero(hints[rows.indices & np.uint32(len(hints) - 1)])
     numbers = np.searchsorted(rows.indptr.astype(np.int64), entries, side="right") - 1
-    missing, found, last = set(wanted.tolist()), dict[int, str](), -1
+    missing, spelled, last = set(wanted.tolist()), dict[int, str](), -1
     hashes = _Hashes(int(seed))
     for row, column in zip(numbers.tolist(), rows.indices[entries].tolist(), strict=True):
         if column in missing:
             if row != last:
                 text = data[int(offsets[row]) : int(offsets[row + 1])].tobytes()
                 grams, last = _Grams(words(text.decode(errors="replace")), spec, hashes), row
-            found[column] = grams.spelled(column)
+            spelled[column] = grams.spelled(column)
             missing.remove(column)
-    return {at: gram.replace(" ", "_") for at, gram in found.items()} if spec.chars else found
+    return {at: gram.replace(" ", "_") for at, gram in spelled.items()} if spec.chars else spelled
 
 
 class _Hashes(dict[str, int]):

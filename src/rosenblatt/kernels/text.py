@@ -166,9 +166,19 @@ def hash_chunks(
     indptr, row = np.ones(count + 1, dtype=np.uint64), 0
     for offsets, data in chunks:
         fill(
-            offsets, data, fold_table(), seed, spec.low, spec.high, mask, indptr[row:], indices,
-            counts, table, scratch,
-        )  # fmt: skip
+            offsets,
+            data,
+            fold_table(),
+            seed,
+            spec.low,
+            spec.high,
+            mask,
+            indptr[row:],
+            indices,
+            counts,
+            table,
+            scratch,
+        )
         row += len(offsets) - 1
     weigh(indptr, counts, values, WEIGHTINGS.index(spec.weighting), spec.unit, np.empty(64))
     found = slice(1, int(indptr[row]))
@@ -311,9 +321,7 @@ def _word_columns(n, low, high, mask, hashes, grams, indices, at):
 
 
 @kernel
-def _word_rows(
-    offsets, data, fold, seed, low, high, mask, indptr, indices, counts, table, scratch
-):  # fmt: skip
+def _word_rows(offsets, data, fold, seed, low, high, mask, indptr, indices, counts, table, scratch):
     """Hash n-grams of words: the columns of each row to `indices`, their counts to `counts`."""
     hashes, grams = scratch[0], scratch[1]
     nnz = indptr[0]
@@ -325,9 +333,7 @@ def _word_rows(
 
 
 @kernel
-def _char_rows(
-    offsets, data, fold, seed, low, high, mask, indptr, indices, counts, table, scratch
-):  # fmt: skip
+def _char_rows(offsets, data, fold, seed, low, high, mask, indptr, indices, counts, table, scratch):
     """The same for n-grams of characters."""
     word = scratch[0]
     limit = np.uint32(len(fold))
@@ -354,9 +360,7 @@ def _char_rows(
             elif length > 0:
                 word[0] = 32
                 word[length + 1] = 32
-                count += _char_grams(
-                    word, length + 2, low, high, seed, mask, indices, nnz + count
-                )  # fmt: skip
+                count += _char_grams(word, length + 2, low, high, seed, mask, indices, nnz + count)
                 length = 0
         nnz = _merge(count, indices, counts, nnz, table)
         indptr[row + 1] = nnz
