@@ -185,12 +185,12 @@ def test_a_screened_run_takes_the_steps_of_one_that_scores_every_row_again(
 
 
 def test_rows_that_do_not_fit_are_streamed_with_the_same_result(monkeypatch):
-    from rosenblatt.gpu import arrays
+    from rosenblatt.gpu import device as devices
 
     X, y = whole_numbers(8, n=5000, d=3)
     examples, host, device = both(X, y, averaging=True)
     device.device.memory = 1000
-    monkeypatch.setattr(arrays, "_STREAMED_BYTES", 1 << 12)
+    monkeypatch.setattr(devices, "_STREAMED_BYTES", 1 << 12)
     order = np.random.default_rng(0).permutation(len(y)).astype(np.uint64)
     for learner in (host, device):
         learner.walk(examples, order, np.ones(1))
@@ -201,7 +201,7 @@ def test_rows_that_do_not_fit_are_streamed_with_the_same_result(monkeypatch):
 
 @pytest.mark.parametrize("batch", [False, True])
 def test_rows_in_a_mapped_file_are_streamed_with_the_same_result(batch, tmp_path, monkeypatch):
-    from rosenblatt.gpu import arrays
+    from rosenblatt.gpu import device as devices
 
     X, y = whole_numbers(8, n=5000, d=3)
     np.save(tmp_path / "rows.npy", X)
@@ -210,13 +210,13 @@ def test_rows_in_a_mapped_file_are_streamed_with_the_same_result(batch, tmp_path
     examples, host, device = both(X, y, averaging=True, batch=batch)
     of_file = examples_of(mapped, y)
     device.device.memory = X.nbytes  # more than the share that rows may take
-    monkeypatch.setattr(arrays, "_STREAMED_BYTES", 1 << 12)
+    monkeypatch.setattr(devices, "_STREAMED_BYTES", 1 << 12)
     for epoch in range(3):
         order = np.random.default_rng(epoch).permutation(len(y)).astype(np.uint64)
         here, there = host.walk(examples, order), device.walk(of_file, order)
         assert here[:4] == there[:4]
     streamed = device.blocks.on_device(of_file)[0]
-    assert isinstance(streamed, arrays.Streamed)
+    assert isinstance(streamed, devices.Streamed)
     assert isinstance(streamed.X, np.memmap)
     assert_same(host, device)
     assert host.error(examples, order, True) == device.error(of_file, order, True)

@@ -163,13 +163,13 @@ def test_where_float32_products_decide_otherwise_the_score_is_within_rounding():
 
 
 def test_streamed_rows_give_the_same_model(monkeypatch):
-    from rosenblatt.gpu import arrays
+    from rosenblatt.gpu import device as devices
 
     X, y = whole_numbers(n=20_000)
     spec = Spec(dtype=np.float32, dense=True, averaging=True)
     here, there = make(spec, 4, 37), DeviceLinear(spec, 4, 37)
-    monkeypatch.setattr(arrays, "_SHARE_OF_MEMORY", 0.0)
-    monkeypatch.setattr(arrays, "_STREAMED_BYTES", 1 << 18)
+    monkeypatch.setattr(devices, "_SHARE_OF_MEMORY", 0.0)
+    monkeypatch.setattr(devices, "_STREAMED_BYTES", 1 << 18)
     examples, order = examples_of(X, y), np.random.default_rng(0).permutation(20_000)
     for learner in (here, there):
         for _ in range(3):
@@ -180,7 +180,7 @@ def test_streamed_rows_give_the_same_model(monkeypatch):
 
 def test_a_mapped_file_larger_than_the_free_memory_gives_the_same_model(tmp_path, monkeypatch):
     """Most of the device's memory is taken by somebody else; the file takes more than the rest."""
-    from rosenblatt.gpu import arrays
+    from rosenblatt.gpu import device as devices
 
     cupy, streamed = usable_cupy(), []
     X, y = whole_numbers(n=300_000, d=512, classes=10)
@@ -188,9 +188,9 @@ def test_a_mapped_file_larger_than_the_free_memory_gives_the_same_model(tmp_path
     mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
     options = {"random_state": 0, "max_iter": 2, "tol": None, "multiclass": "ovr"}
     here = rosenblatt.Perceptron.textbook(**options).fit(X, y)
-    chunks = arrays.Streamed.chunks
+    chunks = devices.Streamed.chunks
     monkeypatch.setattr(
-        arrays.Streamed, "chunks", lambda self, order: streamed.append(self) or chunks(self, order)
+        devices.Streamed, "chunks", lambda self, order: streamed.append(self) or chunks(self, order)
     )
     cupy.get_default_memory_pool().free_all_blocks()
     free = int(cupy.cuda.Device().mem_info[0])

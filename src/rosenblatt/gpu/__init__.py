@@ -6,8 +6,8 @@ warp per problem; a correction at row i adds ``τ·G[i, j]`` to the scores of th
 the end ``W += T·X`` with the coefficients T. These are exactly the steps of the sequential
 algorithm; where the arithmetic is exact (whole numbers), so are the weights.
 
-:mod:`~rosenblatt.gpu.device` finds the GPU, :mod:`~rosenblatt.gpu.arrays` copies arrays to it and
-from it, :mod:`~rosenblatt.gpu.blocks` trains models that share a row order,
+:mod:`~rosenblatt.gpu.device` finds the GPU and copies arrays to it and from it,
+:mod:`~rosenblatt.gpu.blocks` trains models that share a row order,
 :mod:`~rosenblatt.gpu.linear` and :mod:`~rosenblatt.gpu.dual` are learners
 (:class:`rosenblatt.learners.protocol.Learner`), :mod:`~rosenblatt.gpu.estimators` and
 :mod:`~rosenblatt.gpu.many` what users call, ``kernels.cu`` holds the kernels.

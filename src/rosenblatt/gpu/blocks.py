@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.gpu.arrays import Chunk, Resident, Streamed, device_rows
-from rosenblatt.gpu.device import NO_POINTER
+from rosenblatt.gpu.device import NO_POINTER, Chunk, Resident, Streamed, device_rows
 from rosenblatt.learners import Spec
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.problems import n_problems

@@ -20,8 +20,15 @@ from rosenblatt.estimators import kernel_perceptron, perceptron
 from rosenblatt.estimators._classifier import Classifier
 from rosenblatt.estimators._input import FLOATS
 from rosenblatt.estimators._linear import Run, linear_scores
-from rosenblatt.gpu.arrays import device_of, is_on_cuda, like_input, to_host
-from rosenblatt.gpu.device import DeviceError, current_device, translated_errors
+from rosenblatt.gpu.device import (
+    DeviceError,
+    current_device,
+    device_of,
+    is_on_cuda,
+    like_input,
+    to_host,
+    translated_errors,
+)
 from rosenblatt.gpu.dual import VOTE_MEGABYTES, DeviceDual, DeviceGram, device_votes
 from rosenblatt.learners.log import scores_by
 from rosenblatt.learners.problems import decided, votes

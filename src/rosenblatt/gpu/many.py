@@ -22,8 +22,14 @@ from rosenblatt.cycles import CycleFinder
 from rosenblatt.estimators._classifier import untouched_on_failure
 from rosenblatt.estimators._input import check_weights
 from rosenblatt.estimators._linear import Run
-from rosenblatt.gpu.arrays import device_of, is_on_cuda, to_host
-from rosenblatt.gpu.device import DeviceError, current_device, translated_errors
+from rosenblatt.gpu.device import (
+    DeviceError,
+    current_device,
+    device_of,
+    is_on_cuda,
+    to_host,
+    translated_errors,
+)
 from rosenblatt.gpu.estimators import OnDevice, Perceptron
 from rosenblatt.gpu.linear import ModelGroup
 from rosenblatt.learners.examples import Examples
