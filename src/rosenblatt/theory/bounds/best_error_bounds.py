@@ -146,42 +146,42 @@ class _Search:
 
     def remove_contradictions(self) -> None:
         """Remove contradicting sets until a hyperplane separates the rest."""
-        rest = np.arange(self.problem.n)
-        while len(rest):
-            answer = self.separate(rest)
+        rows = np.arange(self.problem.n)
+        while len(rows):
+            answer = self.separate(rows)
             if isinstance(answer, list):
                 self.offer(answer)
                 return
             self.sets.append(answer)
-            rest = np.setdiff1d(rest, answer.rows)
+            rows = np.setdiff1d(rows, answer.rows)
 
     def contradict_mistaken_rows(self) -> None:
         """Look for sets that each contain one mistaken row of the best hyperplane."""
         if self.closed or len(self.mistaken) > _MOST_TRIED:
             return
-        found: list[Combination] = []
-        rest = np.setdiff1d(np.arange(self.problem.n), self.mistaken)
+        contradictions: list[Combination] = []
+        rows = np.setdiff1d(np.arange(self.problem.n), self.mistaken)
         for i in self.mistaken.tolist():
-            rest = np.append(rest, i)
-            answer = self.separate(rest)
+            rows = np.append(rows, i)
+            answer = self.separate(rows)
             if not isinstance(answer, list):
-                found.append(answer)
-                rest = np.setdiff1d(rest, answer.rows)
-        if len(found) > len(self.sets):
-            self.sets = found
+                contradictions.append(answer)
+                rows = np.setdiff1d(rows, answer.rows)
+        if len(contradictions) > len(self.sets):
+            self.sets = contradictions
 
     def readmit_rows(self) -> None:
         """Add mistaken rows to the others, one by one, where the rows stay separable."""
         if len(self.mistaken) > _MOST_TRIED:
             return
-        kept = np.setdiff1d(np.arange(self.problem.n), self.mistaken)
+        rows = np.setdiff1d(np.arange(self.problem.n), self.mistaken)
         for i in self.mistaken.tolist():
             if self.closed:
                 return
-            wider = np.append(kept, i)
+            wider = np.append(rows, i)
             answer = self.separate(wider)
             if isinstance(answer, list):
-                kept = wider
+                rows = wider
                 self.offer(answer)
 
     def pocket(self, n_starts: int, generator: np.random.Generator) -> None:

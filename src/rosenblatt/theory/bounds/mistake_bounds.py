@@ -134,11 +134,11 @@ def mistake_bound(
     """
     rows = pad_rows(X, padding) if fit_intercept else X
     if weights is None:
-        found = max_margin(rows, y, fit_intercept=False)
-        if found.lower <= 0:
+        margin = max_margin(rows, y, fit_intercept=False)
+        if margin.lower <= 0:
             return math.inf
-        top = max(abs(w) for w in found.weights)
-        separator = np.array([float(w / top) for w in found.weights])
+        top = max(abs(w) for w in margin.weights)
+        separator = np.array([float(w / top) for w in margin.weights])
     else:
         separator = _padded(weights, bias, fit_intercept, padding)
     functional = float((premultiply(rows, y) @ separator).min())

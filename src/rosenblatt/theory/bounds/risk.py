@@ -238,20 +238,20 @@ def risk_report(
     n, guessing = len(np.asarray(y)), _guessing(y)
     train = empirical_risk(y, estimator.predict(X))
     remark = "Too low as an estimate: the model was chosen to make it small."
-    found = [
+    estimates = [
         RiskEstimate("training", train, None, False, remark),
         _validation(estimator, X_val, y_val, guessing, confidence),
     ]
     if len(np.unique(np.asarray(y))) == 2:
-        found.append(_vc(estimator, train, n, guessing, confidence))
+        estimates.append(_vc(estimator, train, n, guessing, confidence))
     updates = getattr(estimator, "n_updates_", None)
     if updates is not None and getattr(estimator, "n_iter_", None) == 1:
         value = online_to_batch(int(updates), n)
         remark = "In expectation, for weights drawn at random from the one pass."
-        found.append(RiskEstimate("online to batch", value, None, value >= guessing, remark))
+        estimates.append(RiskEstimate("online to batch", value, None, value >= guessing, remark))
     if updates is not None and train == 0.0 and len(np.unique(np.asarray(y))) == 2:
-        found.append(_leave_one_out(estimator, X, y, int(updates), n, guessing))
-    return RiskReport(tuple(found), guessing)
+        estimates.append(_leave_one_out(estimator, X, y, int(updates), n, guessing))
+    return RiskReport(tuple(estimates), guessing)
 
 
 def _guessing(y: Any) -> float:

@@ -133,17 +133,19 @@ def run_certificate(
     rows = pad_rows(X, padding) if fit_intercept else X
     full = np.append(w, bias / padding) if fit_intercept else w
     scores, R = np.asarray(premultiply(rows, y) @ full), radius(rows, None)
-    found: list[tuple[str, float]] = []
+    bounds_by_name: list[tuple[str, float]] = []
     separates = _separates(X, y, w, bias, fit_intercept)
     if separates:
         value = general_bound(R, full, float(scores.min()), threshold=threshold, eta=eta)
         name = "Novikoff, R²/γ²" if threshold == 0 else "With threshold, (R² + 2δ/η)/γ²"
-        found.append((f"{name}, for the margin reached", value))
+        bounds_by_name.append((f"{name}, for the margin reached", value))
     size = float(np.linalg.norm(full))
     if row_updates is not None and size > 0:
         value = _hinge_bound(np.asarray(row_updates, dtype=np.float64), scores / size, size / eta)
-        found.append(("Hinge losses of the final weights, ‖L‖₁ + ‖w‖/(ηρ)", value))
-    bounds = tuple(Bound(name, value, updates <= value * _ROUNDING) for name, value in found)
+        bounds_by_name.append(("Hinge losses of the final weights, ‖L‖₁ + ‖w‖/(ηρ)", value))
+    bounds = tuple(
+        Bound(name, value, updates <= value * _ROUNDING) for name, value in bounds_by_name
+    )
     verdict = "separable" if separates else "undecided"
     return RunCertificate(verdict, updates, low, high, R, bounds)
 

@@ -70,10 +70,10 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate | CertificateS
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object without duplicate names, which JSON parsers treat differently."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
         raise ValueError("a field occurs twice in one object")
-    return found
+    return fields
 
 
 def _no_number(name: str) -> None:
@@ -134,9 +134,9 @@ def from_record(record: Mapping[str, Any]) -> Certificate:
         known = {name: value for name, value in record.items() if name not in _ENVELOPE}
         for since, added in _SINCE.items():
             known |= added if version < since else {}
-        found: Certificate = _reader(Certificate)(known)
-        check_fields(found)
-    return found
+        certificate: Certificate = _reader(Certificate)(known)
+        check_fields(certificate)
+    return certificate
 
 
 def from_set_record(record: Mapping[str, Any]) -> CertificateSet:
@@ -160,15 +160,18 @@ def from_set_record(record: Mapping[str, Any]) -> CertificateSet:
         parts = [from_record(item) for item in records]
         if record.get("seal") != seal_of_set(record):
             raise DataError("the set was altered after it was made: its seal is broken")
-        found = CertificateSet({_key(part): part for part in parts})
+        certificates = CertificateSet({_key(part): part for part in parts})
         claimed = {name: value for name, value in record.items() if name not in _ENVELOPE}
-        if len(found) != len(parts):
+        if len(certificates) != len(parts):
             raise DataError("a certificate occurs twice in the set")
         if claimed.keys() != {"strategy", "classes", "certificates"}:
             raise DataError("the set has fields that are not known, or lacks some")
-        if (claimed["strategy"], claimed["classes"]) != (found.strategy, list(found.classes)):
+        if (claimed["strategy"], claimed["classes"]) != (
+            certificates.strategy,
+            list(certificates.classes),
+        ):
             raise DataError("the set does not consist of the parts that it claims to have")
-    return found
+    return certificates
 
 
 def _key(part: Certificate) -> Any:

@@ -106,7 +106,7 @@ class SignedRows:
 
     def lone_columns(self) -> dict[int, tuple[int, Fraction, Fraction]]:
         """Columns that separate alone: their direction and the gap that a threshold must lie in."""
-        found: dict[int, tuple[int, Fraction, Fraction]] = {}
+        separators: dict[int, tuple[int, Fraction, Fraction]] = {}
         plus, minus = (self.values[np.flatnonzero(self.sides == s)] for s in (1, -1))
         (low_p, high_p), (low_n, high_n) = _ranges(plus), _ranges(minus)
         for direction, lower, upper in ((1, high_n, low_p), (-1, high_p, low_n)):
@@ -114,8 +114,8 @@ class SignedRows:
             for j in np.flatnonzero(inside).tolist():
                 ends = (*lower[[j]].tolist(), *upper[[j]].tolist())
                 a, b = (Fraction(*x.as_integer_ratio()) for x in ends)
-                found[j] = (direction, a, b)
-        return found
+                separators[j] = (direction, a, b)
+        return separators
 
     def _chunks(self) -> Iterator[tuple[Any, Any]]:
         """The numbers of some rows and their values, until all rows with a side have been."""
@@ -156,8 +156,8 @@ def _entries(part: Any, used: Any = None) -> tuple[Any, Any, Any, Any]:
         owner, columns = np.repeat(np.arange(n), d), np.tile(np.arange(d), n)
         values = part.ravel()
     if used is not None:
-        kept = used[columns]
-        owner, columns, values = owner[kept], columns[kept], values[kept]
+        in_used = used[columns]
+        owner, columns, values = owner[in_used], columns[in_used], values[in_used]
     scales = np.array([1] * n, dtype=object)
     if values.dtype == object:
         # As objects: NumPy makes doubles of a list of integers of which one is in [2^63, 2^64).

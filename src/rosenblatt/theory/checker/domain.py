@@ -28,9 +28,9 @@ def check_fields(c: Certificate) -> None:
     _check(len(set(both)) == len(both), "a class is named twice")
     _check(c.weights is None or len(c.weights) == c.n_columns, "there is not one weight per column")
     for name in ("contradiction", "spanning", "balance"):
-        found = getattr(c, name)
-        if found is not None:
-            _check_combination(found, name, c.n_rows)
+        combination = getattr(c, name)
+        if combination is not None:
+            _check_combination(combination, name, c.n_rows)
     for rule in c.columns:
         _check(0 <= rule.column < c.n_columns, "a separating column is out of range")
         _check(rule.direction in (1, -1), "a direction is not 1 or -1")
@@ -63,8 +63,8 @@ def _check_type(value: Any, hint: Any, name: str) -> None:
             _check_type(value, get_args(hint)[0], name)
         return
     expected = get_origin(hint) or hint
-    found = type(value)
-    _check(found is expected, f"{name}: expected {expected.__name__}, found {found.__name__}")
+    actual = type(value)
+    _check(actual is expected, f"{name}: expected {expected.__name__}, found {actual.__name__}")
     if is_dataclass(hint):
         for field, inner in get_type_hints(hint).items():
             _check_type(getattr(value, field), inner, field)
@@ -80,16 +80,17 @@ def _is_length(value: float) -> bool:
     return math.isfinite(value) and value >= 0
 
 
-def _check_combination(found: Combination, name: str, n_rows: int) -> None:
+def _check_combination(combination: Combination, name: str, n_rows: int) -> None:
     _check(
-        0 < len(found.rows) == len(found.signs) == len(found.coefficients),
+        0 < len(combination.rows) == len(combination.signs) == len(combination.coefficients),
         f"rows, signs and coefficients of the {name} do not match",
     )
     _check(
-        min(found.rows) >= 0 and max(found.rows) < n_rows, f"a row of the {name} is out of range"
+        min(combination.rows) >= 0 and max(combination.rows) < n_rows,
+        f"a row of the {name} is out of range",
     )
-    _check(set(found.signs) <= {1, -1}, f"a sign of the {name} is not 1 or -1")
-    _check(min(found.coefficients) > 0, f"a coefficient of the {name} is not positive")
+    _check(set(combination.signs) <= {1, -1}, f"a sign of the {name} is not 1 or -1")
+    _check(min(combination.coefficients) > 0, f"a coefficient of the {name} is not positive")
 
 
 def _check_margin(margin: Margin, name: str, c: Certificate) -> None:

@@ -45,7 +45,7 @@ def fingerprint(values: Any, classes: list[Any], codes: NDArray[np.intp]) -> str
     order = sorted(range(len(names)), key=names.__getitem__)
     place = np.empty(len(names), dtype="<i4")
     place[order] = np.arange(len(names))
-    counts, columns, numbers, rest = (hashlib.sha256() for _ in range(4))
+    counts, columns, numbers, exact = (hashlib.sha256() for _ in range(4))
     for start in range(0, values.shape[0], _ROWS):
         part = values if values.shape[0] <= _ROWS else values[start : start + _ROWS]
         count, column, data = _nonzeros(part)
@@ -58,13 +58,13 @@ def fingerprint(values: Any, classes: list[Any], codes: NDArray[np.intp]) -> str
             for k in odd.tolist():
                 q = Fraction(data[k]) if isinstance(data[k], Fraction) else Fraction(int(data[k]))
                 value = f"{decimal_text(q.numerator)}/{decimal_text(q.denominator)}"
-                rest.update(f"{row[k]} {column[k]} {value}\n".encode())
+                exact.update(f"{row[k]} {column[k]} {value}\n".encode())
     lines = [
         "rosenblatt-data-1",
         f"{values.shape[0]} {values.shape[1]}",
         json.dumps([names[k] for k in order], separators=(",", ":")),
         hashlib.sha256(place[codes].tobytes()).hexdigest(),
-        *(h.hexdigest() for h in (counts, columns, numbers, rest)),
+        *(h.hexdigest() for h in (counts, columns, numbers, exact)),
     ]
     return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
 
@@ -78,14 +78,14 @@ def _nonzeros(part: Any) -> tuple[Any, Any, Any]:
     if sparse.issparse(part):
         if part.data.all():
             return np.diff(part.indptr), part.indices, part.data
-        kept = part.data != 0
-        row = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))[kept]
-        return np.bincount(row, minlength=part.shape[0]), part.indices[kept], part.data[kept]
+        filled = part.data != 0
+        row = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))[filled]
+        return np.bincount(row, minlength=part.shape[0]), part.indices[filled], part.data[filled]
     n, d = part.shape
-    kept = part != 0
-    if kept.all():
+    filled = part != 0
+    if filled.all():
         return np.full(n, d), np.tile(np.arange(d, dtype="<i4"), n), part.ravel()
-    return kept.sum(axis=1), np.nonzero(kept)[1], part[kept]
+    return filled.sum(axis=1), np.nonzero(filled)[1], part[filled]
 
 
 def _doubles(data: Any) -> tuple[NDArray[np.float64], NDArray[np.intp]]:

@@ -30,8 +30,8 @@ def as_html(text: str) -> str:
     >>> as_html("SEPARABLE: a < b.\\nData: 2 rows.")
     '<div><strong>SEPARABLE: a &lt; b.</strong><br>Data: 2 rows.</div>'
     """
-    first, *rest = [escape(line) for line in text.split("\n")]
-    return f"<div>{'<br>'.join([f'<strong>{first}</strong>', *rest])}</div>"
+    first, *others = [escape(line) for line in text.split("\n")]
+    return f"<div>{'<br>'.join([f'<strong>{first}</strong>', *others])}</div>"
 
 
 def side_text(names: Sequence[str]) -> str:
@@ -168,17 +168,21 @@ def _term(w: int, name: str, first: bool) -> str:
     return f"{sign}{name}" if abs(w) == 1 else f"{sign}{abs(w)}·{name}"
 
 
-def _contradiction(c: Certificate, found: Combination, one: str, other: str) -> list[str]:
-    if len(found.rows) == 1:
-        return [f"Row {found.rows[0]} is zero: it lies on every hyperplane through the origin."]
-    rows = _listed([str(i) for i in found.rows])
-    lines = [f"These {len(found.rows):,} rows contradict each other: {rows}."]
-    if len(found.rows) <= SHOWN and c.fit_intercept:
+def _contradiction(c: Certificate, contradiction: Combination, one: str, other: str) -> list[str]:
+    if len(contradiction.rows) == 1:
+        return [
+            f"Row {contradiction.rows[0]} is zero: it lies on every hyperplane through the origin."
+        ]
+    rows = _listed([str(i) for i in contradiction.rows])
+    lines = [f"These {len(contradiction.rows):,} rows contradict each other: {rows}."]
+    if len(contradiction.rows) <= SHOWN and c.fit_intercept:
         sides = []
         for sign in (-1, 1):
             parts = [
                 f"{_share(share)}·row {i}"
-                for i, s, share in zip(found.rows, found.signs, found.shares, strict=True)
+                for i, s, share in zip(
+                    contradiction.rows, contradiction.signs, contradiction.shares, strict=True
+                )
                 if s == sign
             ]
             sides.append(" + ".join(parts))

@@ -180,12 +180,12 @@ def _check_separable(c: Certificate, data: SignedRows) -> None:
     require(c.mistake_bound == bound, "the mistake bound is not R²/γ²")
 
 
-def _check_balanced(c: Certificate, found: Combination, data: SignedRows) -> None:
+def _check_balanced(c: Certificate, balance: Combination, data: SignedRows) -> None:
     _check_no_margins(c)
     require(c.contradiction is None and c.spanning is None, "two proofs where one is enough")
-    _check_rows(found, data)
+    _check_rows(balance, data)
     everyone = c.verdict == "inseparable"
-    check_balance(found, c.replaced, data, everyone)
+    check_balance(balance, c.replaced, data, everyone)
     if everyone:
         require(c.weights is None and c.bias == 0, "an inseparable verdict with a hyperplane")
     else:
@@ -226,25 +226,25 @@ def _check_weak(c: Certificate, data: SignedRows) -> None:
     require(somewhere, "the hyperplane holds every row")
 
 
-def _check_rows(found: Combination, data: SignedRows) -> None:
+def _check_rows(combination: Combination, data: SignedRows) -> None:
     """That a combination names rows of the data, each once, with their sides."""
-    require(len(set(found.rows)) == len(found.rows), "a row is named twice")
-    _check_sides(found, data)
+    require(len(set(combination.rows)) == len(combination.rows), "a row is named twice")
+    _check_sides(combination, data)
 
 
-def _check_sides(found: Combination, data: SignedRows) -> None:
+def _check_sides(combination: Combination, data: SignedRows) -> None:
     require(
-        all(data.sides[i] == s for i, s in zip(found.rows, found.signs, strict=True)),
+        all(data.sides[i] == s for i, s in zip(combination.rows, combination.signs, strict=True)),
         "a row is on another side than the certificate says",
     )
 
 
-def _check_combination(found: Combination, data: SignedRows) -> list[list[int]]:
+def _check_combination(combination: Combination, data: SignedRows) -> list[list[int]]:
     """That the signed rows add up to zero; returns them as integers."""
-    _check_rows(found, data)
-    total, _ = data.combination(found.rows, found.coefficients)
+    _check_rows(combination, data)
+    total, _ = data.combination(combination.rows, combination.coefficients)
     require(not total.any(), "the contradicting rows do not add up to zero")
-    matrix: list[list[int]] = data.signed(found.rows).tolist()
+    matrix: list[list[int]] = data.signed(combination.rows).tolist()
     return matrix
 
 

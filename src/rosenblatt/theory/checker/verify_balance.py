@@ -30,13 +30,13 @@ _FAILS = "the rows of the balance do not cancel well enough"
 
 
 def check_balance(
-    found: Combination, replaced: Sequence[Replacement], data: SignedRows, everyone: bool
+    combination: Combination, replaced: Sequence[Replacement], data: SignedRows, everyone: bool
 ) -> None:
     """That a hyperplane with no row of the balance on the wrong side contains all of them.
 
     With `everyone`, that it then contains all rows of the data.
     """
-    B = data.signed(found.rows, found.coefficients)
+    B = data.signed(combination.rows, combination.coefficients)
     for r in replaced:
         _check_replacement(r, B.shape[1])
         B[:, r.column] = B[:, list(r.columns)] @ np.array(r.weights, dtype=object)
@@ -48,9 +48,9 @@ def check_balance(
     m, k = B.shape
     bits = (61 - m.bit_length()) // 2
     shifts = np.array([bits - int(x).bit_length() for x in top], dtype=object)
-    rest = _rounded(B.sum(axis=0), shifts)
-    require(max(map(abs, rest.tolist())) < 2**29, _FAILS)
-    r = rest.astype(np.int64)
+    total = _rounded(B.sum(axis=0), shifts)
+    require(max(map(abs, total.tolist())) < 2**29, _FAILS)
+    r = total.astype(np.int64)
     M = _gram(_rounded(B, shifts).astype(np.float64)) - 2 * np.outer(r, r)
     inexact = int(np.count_nonzero(B[:, shifts < 0]))
     require(_eigenvalues_above(M, (isqrt(inexact) + isqrt(k) + 2) ** 2 // 2 + 1), _FAILS)
@@ -93,9 +93,8 @@ def _gram(B: Any) -> Any:
     high = np.rint(B / 2**13)
     low = B - high * 2**13
     mixed = _product(high.T, low.T)
-    return (
-        _product(high.T, high.T) * 2**26 + (mixed + mixed.T) * 2**13 + _product(low.T, low.T)
-    )  # fmt: skip
+    highest = _product(high.T, high.T) * 2**26
+    return highest + (mixed + mixed.T) * 2**13 + _product(low.T, low.T)
 
 
 def _product(A: Any, B: Any) -> Any:

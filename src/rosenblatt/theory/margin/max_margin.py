@@ -239,13 +239,13 @@ class _Geometry:
     def lowest_margin_rows(self, w: Floats, b: float, count: int) -> Indices:
         """The rows of smallest margin, up to count/2 per class."""
         s = self.scores(w, b)
-        found = []
+        lowest = []
         for side in (1, -1):
             rows = np.flatnonzero(self.y == side)
             if len(rows) > count // 2:
                 rows = rows[np.argpartition(s[rows], count // 2)[: count // 2]]
-            found.append(rows)
-        return np.concatenate(found)
+            lowest.append(rows)
+        return np.concatenate(lowest)
 
     def min_norm_point(
         self, rows: Indices, rtol: float, clock: Clock
@@ -255,15 +255,15 @@ class _Geometry:
         clock.require(_SECONDS * size**2 * min(size, self.X.shape[1]) / 4)
         y, (part, expand) = self.y[rows], _row_block(self.X[rows])
         if not self.free_offset:
-            found, v = min_norm_point(part * y[:, None], False, rtol, clock)
-            return found, None if v is None else (expand(v), 0.0)
+            weights, v = min_norm_point(part * y[:, None], False, rtol, clock)
+            return weights, None if v is None else (expand(v), 0.0)
         mean = part.mean(axis=0)
         part = part - mean
         pad = float(np.abs(part).max(initial=0.0)) or 1.0
         Z = append_column(part, np.full(len(rows), pad)) * y[:, None]
-        found, v = min_norm_point(Z, True, rtol, clock)
-        found = _normalise_per_class(found, y)
-        return found, None if v is None else (expand(v[:-1]), float(v[-1] * pad - mean @ v[:-1]))
+        weights, v = min_norm_point(Z, True, rtol, clock)
+        weights = _normalise_per_class(weights, y)
+        return weights, None if v is None else (expand(v[:-1]), float(v[-1] * pad - mean @ v[:-1]))
 
     def combine(self, rows: Indices, weights: Floats) -> tuple[Hyperplane, float]:
         """The hyperplane ``w = Z'λ/Σλ`` of dual weights λ, with the best offset, and its norm."""
@@ -286,8 +286,8 @@ class _Geometry:
 
 def _lstsq(A: Floats, right: Floats) -> Floats:
     """The least-squares solution of smallest norm."""
-    found = linalg.lstsq(A, right, lapack_driver="gelsy", check_finite=False)
-    return np.asarray(found[0] if found is not None else np.zeros(A.shape[1]))
+    solution = linalg.lstsq(A, right, lapack_driver="gelsy", check_finite=False)
+    return np.asarray(solution[0] if solution is not None else np.zeros(A.shape[1]))
 
 
 def _common_scale(problem: BinaryProblem, floor: int) -> tuple[int, Any]:
@@ -319,22 +319,22 @@ def _certified_interval(
     problem: BinaryProblem,
     kind: str,
     start: list[int],
-    found: list[int],
+    proposed: list[int],
     rows: Indices,
     weights: Floats,
 ) -> MarginInterval:
     """The interval computed exactly from its witnesses; the better of two hyperplanes is kept."""
     d = problem.d
     lower, plane = 0.0, [0] * problem.width
-    for candidate in (start, found):
+    for candidate in (start, proposed):
         size = sum(x * x for x in (candidate if kind == "augmented" else candidate[:d]))
         end = margin_lower_bound(problem, candidate, size) if size else 0.0
         if size and (not any(plane) or end > lower):
             lower, plane = end, candidate
-    kept = weights > 0
-    order = np.argsort(rows[kept]).tolist()
-    rows = rows[kept][order]
-    ratios = [Fraction(x) for x in weights[kept][order].tolist()]
+    support = weights > 0
+    order = np.argsort(rows[support]).tolist()
+    rows = rows[support][order]
+    ratios = [Fraction(x) for x in weights[support][order].tolist()]
     coefficients = primitive(clear_denominators(ratios))
     upper, bias = margin_upper_bound(problem, kind, rows, coefficients), (*plane, 0)[d]
     witness = tuple(rows.tolist()), tuple(coefficients)

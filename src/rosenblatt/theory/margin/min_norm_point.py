@@ -37,11 +37,11 @@ def min_norm_point(
     """
     size = float(np.linalg.norm(Z, axis=1).max(initial=0.0)) or 1.0
     Z = Z / size
-    found = min_norm_by_newton(Z, free_offset, rtol, clock) if len(Z) >= _MANY_ROWS else None
-    if found is None:
+    solution = min_norm_by_newton(Z, free_offset, rtol, clock) if len(Z) >= _MANY_ROWS else None
+    if solution is None:
         clock.seconds_left()
         return min_norm_by_nnls(Z, free_offset), None
-    losses, w, gap = found
+    losses, w, gap = solution
     support = np.flatnonzero(losses)
     if gap > rtol and len(support) < 4 * _MANY_ROWS:
         # The gap is due to rounding; there are few enough support rows for least squares.
@@ -84,7 +84,7 @@ def min_norm_by_newton(
     penalty = np.ones(Z.shape[1])
     if free_offset:
         penalty[-1] = _OFFSET_PENALTY
-    w, best, found = np.zeros(Z.shape[1]), np.inf, None
+    w, best, point = np.zeros(Z.shape[1]), np.inf, None
     for exponent in range(2, 16):
         try:
             w, losses = _minimise(Z, w, 10.0**-exponent * penalty, clock)
@@ -99,10 +99,10 @@ def min_norm_by_newton(
         gap = 1.0 - lower / upper
         if gap >= best:
             break
-        best, found = gap, (losses, w, gap)
+        best, point = gap, (losses, w, gap)
         if gap <= rtol / 4:
             break
-    return found
+    return point
 
 
 def _minimise(Z: Floats, w: Floats, penalty: Floats, clock: Clock) -> tuple[Floats, Floats]:

@@ -63,8 +63,8 @@ def integer_weights(weights: Floats) -> list[int]:
     """Weights of 24 significant bits as proportional integers without a common factor."""
     lowest = int(np.frexp(weights)[1].min())
     numbers = np.ldexp(weights, 24 - lowest).astype(np.int64)
-    found: list[int] = (numbers // np.gcd.reduce(numbers)).tolist()
-    return found
+    integers: list[int] = (numbers // np.gcd.reduce(numbers)).tolist()
+    return integers
 
 
 def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | None:
@@ -73,14 +73,14 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
     The rows of Z have norm one, approximately. The weights returned refer to the unscaled rows
     ``Z / scale``, have 24 significant bits, and tolerate the rounding of the checker.
     """
-    found = np.zeros(len(weights))
-    given = round_weights(weights * scale)
-    rows = np.flatnonzero(given)
+    balanced = np.zeros(len(weights))
+    rounded = round_weights(weights * scale)
+    rows = np.flatnonzero(rounded)
     m, k = len(rows), Z.shape[1]
     if not 0 < k < m or k > MAX_COLUMNS:
         return None
-    scale = np.broadcast_to(scale, len(given))[rows]
-    weights = given[rows] / scale
+    scale = np.broadcast_to(scale, len(rounded))[rows]
+    weights = rounded[rows] / scale
     B = matrices.scale_rows(Z[rows], weights)
     column_max, norms = matrices.column_max_abs(B), matrices.column_norms(B)
     if norms.min() == 0:
@@ -107,13 +107,13 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
     for _ in range(_CORRECTIONS if factor is not None else 0):
         assert factor is not None
         reduction[selected] += _correction(factor, part, norm_to_max, residual, min_eigenvalue)
-        found[rows] = _rounded(weights * (1.0 - reduction) * scale)
-        ratios = found[rows] / scale / weights
+        balanced[rows] = _rounded(weights * (1.0 - reduction) * scale)
+        ratios = balanced[rows] / scale / weights
         if ratios.min() <= 0:
             return None
         residual = B.T @ ratios
         if _is_balance(residual * norm_to_max, ratios, min_eigenvalue, tolerance):
-            return found
+            return balanced
     return None
 
 

@@ -207,8 +207,8 @@ def build_certificate(
     # The column of ones follows all columns of the data.
     data_columns = [*columns.tolist(), data["n_columns"]]
 
-    def in_data_rows(found: Combination | None) -> Combination | None:
-        return None if found is None else renumbered(found, rows)
+    def in_data_rows(part: Combination | None) -> Combination | None:
+        return None if part is None else renumbered(part, rows)
 
     def all_columns(weights: Sequence[int]) -> tuple[int, ...]:
         full = [0] * (data_columns[-1] + 1)

@@ -88,18 +88,18 @@ def _null_vectors(problem: BinaryProblem, rows: Indices) -> list[NullVector]:
     shares = linalg.solve_triangular(factor[:rank, :rank], factor[:rank, rank:])
     shares = shares * (scale[basis][:, None] / scale[dependent])
     zero_columns = np.setdiff1d(np.flatnonzero(problem.column_max_abs), columns)
-    found = [_null_vector(int(j), {}, problem.width) for j in zero_columns]
+    vectors = [_null_vector(int(j), {}, problem.width) for j in zero_columns]
     for k, dependent_column in enumerate(columns[dependent].tolist()):
         coefficients = _rational_coefficients(shares[:, k], columns[basis])
-        found.append(_null_vector(dependent_column, coefficients, problem.width))
-    return found
+        vectors.append(_null_vector(dependent_column, coefficients, problem.width))
+    return vectors
 
 
 def _rational_coefficients(shares: Floats, columns: Indices) -> dict[int, Fraction]:
     """The shares of the columns: all as simple fractions if possible, or as doubles."""
-    kept = np.flatnonzero(np.abs(shares) > _PRECISION)
+    nonzero = np.flatnonzero(np.abs(shares) > _PRECISION)
     simple = {}
-    for k in kept.tolist():
+    for k in nonzero.tolist():
         share = Fraction(float(shares[k])).limit_denominator(_DENOMINATOR)
         if abs(float(share) - shares[k]) > _PRECISION * max(1.0, abs(shares[k])):
             return {int(columns[j]): Fraction(float(x)) for j, x in enumerate(shares) if x}
@@ -118,9 +118,9 @@ def exact_null_space(problem: BinaryProblem, rows: Indices) -> list[NullVector]:
     """A basis of the null space of these rows, or empty if one of its vectors is not exact."""
     if not _tractable(problem, rows):
         return []
-    found = _null_vectors(problem, rows)
-    exact = all(not problem.exact_row_signs(b.vector, rows).any() for b in found)
-    return found if exact else []
+    vectors = _null_vectors(problem, rows)
+    exact = all(not problem.exact_row_signs(b.vector, rows).any() for b in vectors)
+    return vectors if exact else []
 
 
 def _tractable(problem: BinaryProblem, rows: Indices) -> bool:
@@ -143,14 +143,14 @@ class ReducedProblem:
         held = problem.values.dtype.kind == "f" or problem.integral
         self.rounded = bool(residuals) and not (held and all(r.exact for r in residuals.values()))
         d, padded = problem.d, problem.padded
-        kept = np.setdiff1d(np.arange(d), [b.dependent_column for b in vectors])
-        values: Any = problem.values[:, kept]
+        others = np.setdiff1d(np.arange(d), [b.dependent_column for b in vectors])
+        values: Any = problem.values[:, others]
         if residuals:
             new = np.column_stack([r.column for r in residuals.values()])
             both = [values.astype(np.float64), new]
             is_sparse = problem.is_sparse
             values = sparse.csr_array(sparse.hstack(both)) if is_sparse else np.hstack(both)
-        self.columns = [*kept.tolist(), *residuals, *([d] if padded else [])]
+        self.columns = [*others.tolist(), *residuals, *([d] if padded else [])]
         self.problem = BinaryProblem(values, problem.y, padded, self.rounded)
 
     def expand(self, vector: Sequence[int]) -> list[int]:
@@ -227,8 +227,8 @@ def _residual(problem: BinaryProblem, b: NullVector) -> Residual:
     factors: list[int] = []
     for start in range(0, problem.n, CHUNK):
         rows = np.arange(start, min(start + CHUNK, problem.n))
-        found = problem.exact_dots(b.vector, rows)
-        dots, factors = dots + found[0], factors + found[1]
+        products_of_chunk = problem.exact_dots(b.vector, rows)
+        dots, factors = dots + products_of_chunk[0], factors + products_of_chunk[1]
     # The factors are powers of two.
     top, signs = max(factors), problem.y.astype(int).tolist()
     products = [s * x * (top // f) for s, x, f in zip(signs, dots, factors, strict=True)]

@@ -62,6 +62,6 @@ def combination(problem: BinaryProblem, rows: Indices, coefficients: Sequence[in
     return Combination(tuple(rows.tolist()), tuple(signs), tuple(weights))
 
 
-def renumbered(found: Combination, rows: Indices) -> Combination:
+def renumbered(combination: Combination, rows: Indices) -> Combination:
     """A combination with its row i replaced by `rows[i]`, the index in a larger problem."""
-    return replace(found, rows=tuple(rows[list(found.rows)].tolist()))
+    return replace(combination, rows=tuple(rows[list(combination.rows)].tolist()))

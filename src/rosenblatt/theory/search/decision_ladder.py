@@ -47,24 +47,24 @@ def decide(
         v = strict[0].exact_weights(problem.width, problem.padded)
         return Decision("separable", tuple(v), columns=strict)
     try:
-        found = _decide_by_thresholds(problem, clock, columns, minimal) if columns else None
-        if found is not None:
-            return found
+        decision = _decide_by_thresholds(problem, clock, columns, minimal) if columns else None
+        if decision is not None:
+            return decision
         if minimal is None:
             with suppress(TooSlowError):
                 proposal = descent_proposal(problem, clock)
-                found = _decide_reduced(problem, clock, proposal, minimal, check_weak)
-                return found or _decide_exactly(
+                decision = _decide_reduced(problem, clock, proposal, minimal, check_weak)
+                return decision or _decide_exactly(
                     problem, clock.without_slow_steps(), proposal, columns, check_weak
                 )
         proposal = descent_proposal(problem, clock, thorough=not minimal)
-        found = _decide_reduced(problem, clock, proposal, minimal, check_weak)
-        if found is None and not minimal:
-            found = _decide_by_balance(problem, proposal)
-        if found is None and problem.rounded and not proposal.separates:
+        decision = _decide_reduced(problem, clock, proposal, minimal, check_weak)
+        if decision is None and not minimal:
+            decision = _decide_by_balance(problem, proposal)
+        if decision is None and problem.rounded and not proposal.separates:
             # Exact methods would decide about the rounded values, not about the exact ones.
             raise TooSlowError
-        return found or _decide_exactly(problem, clock, proposal, columns, check_weak)
+        return decision or _decide_exactly(problem, clock, proposal, columns, check_weak)
     except OutOfTimeError:
         return Decision("undecided")
 
@@ -120,9 +120,9 @@ def _lexicographic_sum(problem: BinaryProblem, v: Sequence[int], u: Sequence[int
     """A multiple of v plus u that separates all rows; u separates those on the hyperplane v."""
     bits = 1
     while True:
-        found = [(x << bits) + z for x, z in zip(v, u, strict=True)]
-        if (problem.exact_signs(found) > 0).all():
-            return primitive(found)
+        combined = [(x << bits) + z for x, z in zip(v, u, strict=True)]
+        if (problem.exact_signs(combined) > 0).all():
+            return primitive(combined)
         bits *= 2
 
 
@@ -164,9 +164,9 @@ def _decide_reduced(
         return None
     with suppress(TooSlowError):
         inner = decide(reduced.problem, clock, False if reduced.rounded else minimal, check_weak)
-        found = _in_original_columns(inner, reduced)
-        if not reduced.rounded or _holds_unrounded(problem, inner, reduced, found.weights):
-            return found
+        decision = _in_original_columns(inner, reduced)
+        if not reduced.rounded or _holds_unrounded(problem, inner, reduced, decision.weights):
+            return decision
     return None
 
 

@@ -68,18 +68,18 @@ def gordan_alternative(
     if proposal.separates:
         return short_separator(problem, proposal.v)
     nnls = nnls_contradiction(problem, proposal)
-    found = (
+    contradiction = (
         None if nnls is None else _confirm_contradiction(problem, nnls.rows, nnls.weights, clock)
     )
-    if found is not None:
-        return found
+    if contradiction is not None:
+        return contradiction
     for newton_first in (True, False):
         proposal = lp_proposal(problem, clock, newton_first=newton_first)
         if proposal.separates:
             return short_separator(problem, proposal.v)
-        found = _confirm_contradiction(problem, proposal.rows, proposal.weights, clock)
-        if found is not None:
-            return found
+        contradiction = _confirm_contradiction(problem, proposal.rows, proposal.weights, clock)
+        if contradiction is not None:
+            return contradiction
     if any(v := problem.exact_weights(proposal.v)) and (problem.exact_signs(v) > 0).all():
         return v
     answer = decide_by_simplex(problem, clock, proposal.rows)
@@ -96,10 +96,10 @@ def _confirm_contradiction(
     if len(rows) == 0 or weights.max() <= 0:
         return None
     for threshold in (1e-9, 1e-6, 1e-4):
-        kept = weights > threshold * weights.max()
-        part = rows[kept]
+        heavy = weights > threshold * weights.max()
+        part = rows[heavy]
         matrix, _ = problem.integer_rows(part, problem.nonzero_columns(part))
-        coefficients = positive_combination(matrix, weights[kept].tolist(), clock)
+        coefficients = positive_combination(matrix, weights[heavy].tolist(), clock)
         if coefficients is not None:
             return minimal_contradiction(problem, part, coefficients, clock)
     return None
@@ -110,10 +110,10 @@ def minimal_contradiction(
 ) -> Combination:
     """A contradiction reduced to rows no proper subset of which contradicts itself."""
     matrix, factors = problem.integer_rows(rows, problem.nonzero_columns(rows))
-    kept, weights = minimal_combination(matrix, coefficients, clock)
+    places, weights = minimal_combination(matrix, coefficients, clock)
     # Coefficients of the original rows, not of their integer multiples.
-    given = [w * factors[k] for k, w in zip(kept, weights, strict=True)]
-    return combination(problem, rows[kept], given)
+    original = [w * factors[k] for k, w in zip(places, weights, strict=True)]
+    return combination(problem, rows[places], original)
 
 
 def short_separator(problem: BinaryProblem, v: Floats) -> list[int]:
@@ -140,8 +140,8 @@ def _stiemke_alternative(
         clock.seconds_left()
         outside = _outside_span(problem, rows, clock)
         if not outside.any():
-            given = list(map(mul, weights, problem.integer_rows(rows)[1]))
-            return combination(problem, rows, given)
+            original = list(map(mul, weights, problem.integer_rows(rows)[1]))
+            return combination(problem, rows, original)
         answer = _widen_span(problem, clock, rows, weights, outside)
         if isinstance(answer, list):
             return answer
@@ -187,9 +187,9 @@ def _widen_span(
         total = guess[wider] / max(guess.max(), 1e-300)
         total[: len(rows)] += multiple * known
         matrix, _ = problem.integer_rows(wider, problem.nonzero_columns(wider))
-        found = positive_combination(matrix, total.tolist(), clock)
-        if found is not None and len(wider) > len(rows):
-            return wider, found
+        wider_weights = positive_combination(matrix, total.tolist(), clock)
+        if wider_weights is not None and len(wider) > len(rows):
+            return wider, wider_weights
     answer = decide_by_simplex(problem, clock, proposal.rows, rows, outside)
     if answer.v is not None:
         return primitive(answer.v)
@@ -215,15 +215,15 @@ def _add_contradictions(
     problem: BinaryProblem,
     rows: Indices,
     weights: list[int],
-    found: list[int],
+    further: list[int],
     coefficients: list[int],
 ) -> tuple[Indices, list[int]]:
     """A contradiction with negative coefficients on `rows`, plus a multiple of that of `rows`."""
-    total = dict(zip(found, coefficients, strict=True))
+    total = dict(zip(further, coefficients, strict=True))
     multiple = 1 + max(
         abs(total.get(i, 0)) // w for i, w in zip(rows.tolist(), weights, strict=True)
     )
     for i, w in zip(rows.tolist(), weights, strict=True):
         total[i] = total.get(i, 0) + multiple * w
-    kept = np.array(list(total), dtype=np.intp)
-    return kept, primitive([total[i] for i in kept.tolist()])
+    union = np.array(list(total), dtype=np.intp)
+    return union, primitive([total[i] for i in union.tolist()])

@@ -116,8 +116,8 @@ def _perturbed_unit_vector(width: int, bits: int) -> list[int]:
 def _solve(rows: list[list[int]], right: list[list[int]], clock: Clock) -> list[list[int]]:
     """Solve a square system for several right-hand sides, up to a common positive factor."""
     clock.require(solving_seconds(rows))
-    found: Any = flint.fmpz_mat(rows).solve(flint.fmpz_mat(right).transpose())
-    return [[int(x) for x in row] for row in found.numer_denom()[0].transpose().tolist()]
+    solution: Any = flint.fmpz_mat(rows).solve(flint.fmpz_mat(right).transpose())
+    return [[int(x) for x in row] for row in solution.numer_denom()[0].transpose().tolist()]
 
 
 def _in_basis(basis: list[_Column], vectors: list[list[int]], clock: Clock) -> list[list[int]]:
@@ -147,13 +147,11 @@ def _highs_support(
     costs = np.repeat([0.0, 0.0, 1.0], [len(rows), len(equality_rows), k])
     bounds = [(0, None)] * len(rows) + [(None, None)] * len(equality_rows) + [(0, None)] * k
     e = np.append(np.zeros(k - 1), 1.0)
-    result = linprog(
-        costs, A_eq=np.hstack([A.T, np.eye(k)]), b_eq=e, bounds=bounds, method="highs-ds",
-        options=solver_options(clock),
-    )  # fmt: skip
-    found = rows[result.x[: len(rows)] > 0] if result.x is not None else rows[:0]
-    pool.add_columns(found)
-    return found
+    A, options = np.hstack([A.T, np.eye(k)]), solver_options(clock)
+    result = linprog(costs, A_eq=A, b_eq=e, bounds=bounds, method="highs-ds", options=options)
+    support = rows[result.x[: len(rows)] > 0] if result.x is not None else rows[:0]
+    pool.add_columns(support)
+    return support
 
 
 def _initial_basis(candidates: list[_Column], e: list[int], clock: Clock) -> list[_Column]:

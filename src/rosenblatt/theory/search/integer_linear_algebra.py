@@ -56,14 +56,14 @@ def _pivot_columns(rows: Matrix, prime: int) -> list[int]:
     reduced, rank = flint.nmod_mat(
         len(rows), len(rows[0]), list(chain.from_iterable(rows)), prime
     ).rref()
-    found: list[int] = []
+    pivots_of_rows: list[int] = []
     j = 0
     for i in range(rank):
         while int(reduced[i, j]) == 0:
             j += 1
-        found.append(j)
+        pivots_of_rows.append(j)
         j += 1
-    return found
+    return pivots_of_rows
 
 
 def solve(
@@ -119,8 +119,10 @@ def _relation(
         if solved is None:
             continue
         numerators, denominator = solved
-        found = {i: c * denominator for i, c in chosen} | dict(zip(basis, numerators, strict=True))
-        coefficients = [found.get(i, 0) for i in range(len(rows))]
+        numerator_of = {i: c * denominator for i, c in chosen} | dict(
+            zip(basis, numerators, strict=True)
+        )
+        coefficients = [numerator_of.get(i, 0) for i in range(len(rows))]
         if vanishes(rows, coefficients):
             return coefficients
     return None
@@ -137,8 +139,12 @@ def positive_combination(
             return [1] * len(free) or None
         return [max(1, round(guess[i] / top * 2**40)) for i in free]
 
-    found = _relation(rows, choose, clock)
-    return primitive(found) if found is not None and min(found) > 0 else None
+    coefficients_of_rows = _relation(rows, choose, clock)
+    return (
+        primitive(coefficients_of_rows)
+        if coefficients_of_rows is not None and min(coefficients_of_rows) > 0
+        else None
+    )
 
 
 def minimal_combination(
@@ -150,18 +156,18 @@ def minimal_combination(
     relations, the combination moves along the second one until a coefficient is zero. In the end
     the relation is unique, so no proper subset of the rows has one.
     """
-    kept, weights = list(range(len(rows))), list(coefficients)
+    rows_left, weights = list(range(len(rows))), list(coefficients)
     while True:
-        relation = _relation([rows[i] for i in kept], _one_of_several_free, clock)
+        relation = _relation([rows[i] for i in rows_left], _one_of_several_free, clock)
         if relation is None:
-            return kept, primitive(weights)
+            return rows_left, primitive(weights)
         if max(relation) <= 0:
             relation = [-x for x in relation]
         # Ratio test: the coefficient with the smallest weights/relation reaches zero first.
         pairs = [(w, r) for w, r in zip(weights, relation, strict=True) if r > 0]
         p, q = min(pairs, key=lambda pair: flint.fmpq(*pair))
         weights = [q * w - p * r for w, r in zip(weights, relation, strict=True)]
-        kept = [i for i, w in zip(kept, weights, strict=True) if w]
+        rows_left = [i for i, w in zip(rows_left, weights, strict=True) if w]
         weights = primitive([w for w in weights if w])
 
 
@@ -181,5 +187,5 @@ def orthogonal_vector(
     It is proportional to the guess in the columns outside a basis of the columns.
     """
     columns = [list(column) for column in zip(*rows, strict=True)]
-    found = _relation(columns, lambda free: [guess[j] for j in free], clock)
-    return None if found is None else primitive(found)
+    vector = _relation(columns, lambda free: [guess[j] for j in free], clock)
+    return None if vector is None else primitive(vector)

@@ -284,18 +284,18 @@ class BinaryProblem:
         and these factors. The values must not be fractions.
         """
         part = sparse.csr_array(self.values[rows])
-        kept = used[part.indices]
-        row_of = np.repeat(np.arange(len(rows)), np.diff(part.indptr))[kept]
-        numbers, factors = part.data[kept].tolist(), [1] * len(rows)
+        in_used = used[part.indices]
+        row_of = np.repeat(np.arange(len(rows)), np.diff(part.indptr))[in_used]
+        numbers, factors = part.data[in_used].tolist(), [1] * len(rows)
         if part.dtype.kind == "f":
-            mantissas, exponent = odd_mantissas(part.data[kept])
+            mantissas, exponent = odd_mantissas(part.data[in_used])
             lowest = np.zeros(len(rows), dtype=np.int64)
             np.minimum.at(lowest, row_of, exponent)
             shift = np.where(mantissas != 0, exponent - lowest[row_of], 0)
             numbers = [m << s for m, s in zip(mantissas.tolist(), shift.tolist(), strict=True)]
             factors = [1 << -e for e in lowest.tolist()]
         pointer = [0, *np.cumsum(np.bincount(row_of, minlength=len(rows))).tolist()]
-        return part.indices[kept].tolist(), numbers, pointer, factors
+        return part.indices[in_used].tolist(), numbers, pointer, factors
 
     def doubles_are_exact(self, exact: Sequence[int]) -> bool:
         """Whether `scores` have exact signs for these weights."""

@@ -93,9 +93,9 @@ def descend(
         slopes = Z @ direction
         size = float(gradient @ gradient)
         if size < retry_below and _may_be_near_balance(losses, slopes, mean_square):
-            found = balanced(losses)
-            if found is not None:
-                return Descent("balanced", w, found)
+            balance = balanced(losses)
+            if balance is not None:
+                return Descent("balanced", w, balance)
             retry_below = _RETRY_RATIO * size
         length, deficits, losses = _line_search(deficits, slopes)
         step = length * direction
@@ -259,10 +259,10 @@ def penalised_newton(Z: Any, callback: Callable[[], object] = lambda: None) -> D
         losses = dual_variables(scores)
         total = float(losses.sum())
         if float(np.linalg.norm(Z.T @ losses)) <= 1e-8 * total:
-            found = _caratheodory_reduction(Z, losses / total)
-            if found is None:
+            reduced = _caratheodory_reduction(Z, losses / total)
+            if reduced is None:
                 return Descent("unsure", w, losses)
-            return Descent("contradicted", w, found)
+            return Descent("contradicted", w, reduced)
         value = float(losses @ losses + penalty * (w @ w))
         if value > (1.0 - 1e-4) * last:
             if penalty < 1e-13:
@@ -289,10 +289,10 @@ def _caratheodory_reduction(Z: Any, weights: Floats) -> Floats | None:
     tableau = linalg.solve_triangular(R[:rank, :rank], R[:rank, rank:]).T
     tableau = tableau * weight[basis] / weight[surplus][:, None]
     basis = _exchange_steps(basis.copy(), surplus, tableau, weight)
-    found = np.zeros(len(weights))
-    found[rows[basis]] = np.maximum(-tableau[-1], 0.0)
-    found[rows[surplus[-1]]] = 1.0
-    return found / found.sum()
+    reduced = np.zeros(len(weights))
+    reduced[rows[basis]] = np.maximum(-tableau[-1], 0.0)
+    reduced[rows[surplus[-1]]] = 1.0
+    return reduced / reduced.sum()
 
 
 def _exchange_steps(basis: Any, surplus: Any, tableau: Floats, weight: Floats) -> Any:
@@ -334,9 +334,9 @@ def reweighted_newton(
             duals = dual_variables(scores, emphasis)
             if scores.min() > MIN_SCORE:
                 return Descent("separated", w, duals)
-            found = balanced(duals)
-            if found is not None:
-                return Descent("balanced", w, found)
+            balance = balanced(duals)
+            if balance is not None:
+                return Descent("balanced", w, balance)
             if length == 1.0 and np.array_equal(_pieces(scores), before):
                 break
     return Descent("unsure", w, duals)

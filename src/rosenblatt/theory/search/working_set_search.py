@@ -96,8 +96,8 @@ class _WorkingSet:
 
     def __init__(self, problem: BinaryProblem, rows: Indices, clock: Clock) -> None:
         self.problem, self.rows, self.clock = problem, rows, clock
-        found = equilibrate(problem.block(rows, signed=False), problem.y[rows])
-        self.Z, self.columns, self.scale, self.rows_scale = found
+        equilibrated = equilibrate(problem.block(rows, signed=False), problem.y[rows])
+        self.Z, self.columns, self.scale, self.rows_scale = equilibrated
         self.can_prove_balance = problem.row_exponent is None and (
             len(self.columns) == problem.width
             or len(self.columns) == np.count_nonzero(problem.column_max_abs) + int(problem.padded)
@@ -110,8 +110,8 @@ class _WorkingSet:
 
     def resolve(self, proposal: Proposal) -> tuple[str, Proposal]:
         """Try further methods after an unsure descent, cheapest first."""
-        found = self._weak_by_null_vectors(proposal)
-        if found is None:
+        weak = self._weak_by_null_vectors(proposal)
+        if weak is None:
             outcome, proposal = self.descend(proposal.v, MAX_STEPS, _LONG_NUMBERS)
             if outcome != "unsure":
                 return outcome, proposal
@@ -121,8 +121,8 @@ class _WorkingSet:
             )
             if outcome != "unsure":
                 return outcome, proposal
-            found = self._weak_by_null_vectors(proposal)
-        return ("unsure", proposal) if found is None else ("weakly separated", found)
+            weak = self._weak_by_null_vectors(proposal)
+        return ("unsure", proposal) if weak is None else ("weakly separated", weak)
 
     def _weak_by_null_vectors(self, proposal: Proposal) -> Proposal | None:
         """A weak separator in the null space of the rows, if they are a balance except for it."""
@@ -131,11 +131,11 @@ class _WorkingSet:
         weights = None if weak is None else _balance_of_independent(self.problem, proposal, vectors)
         if weak is None or weights is None:
             return None
-        kept = np.flatnonzero(weights)
+        support = np.flatnonzero(weights)
         return replace(
             proposal,
-            rows=proposal.rows[kept],
-            weights=weights[kept],
+            rows=proposal.rows[support],
+            weights=weights[support],
             null_vectors=tuple(b for b in vectors if not b.is_unit),
             weak_separator=tuple(weak),
         )
@@ -156,8 +156,8 @@ def _balance_of_independent(
     problem: BinaryProblem, proposal: Proposal, vectors: list[NullVector]
 ) -> Floats | None:
     """A balance of the proposed rows without the dependent columns of their null vectors."""
-    kept = np.setdiff1d(np.arange(problem.width), [b.dependent_column for b in vectors])
-    Z, _, _, rows_scale = equilibrate(problem.block(proposal.rows)[:, kept])
+    independent = np.setdiff1d(np.arange(problem.width), [b.dependent_column for b in vectors])
+    Z, _, _, rows_scale = equilibrate(problem.block(proposal.rows)[:, independent])
     return balance(Z, proposal.weights / rows_scale, rows_scale)
 
 
@@ -181,12 +181,14 @@ def nnls_contradiction(problem: BinaryProblem, proposal: Proposal) -> Proposal |
         target = np.zeros(len(columns) + 1)
         target[-1] = 1.0
         try:
-            found, residual = nnls(np.vstack([Z.T, np.ones(len(rows))]), target)
+            solution, residual = nnls(np.vstack([Z.T, np.ones(len(rows))]), target)
         except RuntimeError:
             return None
         if residual < 1e-10:
-            kept = found > 0
-            return Proposal(proposal.v, False, rows[kept], found[kept] * rows_scale[kept])
+            support = solution > 0
+            return Proposal(
+                proposal.v, False, rows[support], solution[support] * rows_scale[support]
+            )
         if count == len(proposal.rows):
             return None
         count *= 4
