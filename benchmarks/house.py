@@ -1,7 +1,8 @@
-"""The shape of the code: frames from an entry point to its kernel, kernel arguments, sizes.
+"""The shape of the code: what a call touches, frames to the kernel, kernel arguments, sizes.
 
-    python benchmarks/house.py            # the three tables
+    python benchmarks/house.py            # all tables
     python benchmarks/house.py --chains   # with every frame of every chain
+    python benchmarks/house.py --touched  # with every function that a fit and a train call touch
 
 Frames and arguments are not read from the source but recorded while tiny jobs run: a profile hook
 stops at each call of a compiled kernel and looks at the stack above it.
@@ -30,7 +31,9 @@ import rosenblatt
 
 PACKAGE = Path(rosenblatt.__file__).parent
 MOST_FRAMES, MOST_ARGUMENTS = 3, 12
-LONG_FILE, LONG_FUNCTION = 400, 60
+LONG_FILE, LONG_FUNCTION = 450, 60
+LEARNERS = {"Linear", "DeviceLinear"}  # the classes of learners that `learners.make` constructs
+DEFAULTS = "training/defaults.py"
 """Modules whose kernels learn; the others prepare or judge."""
 
 
@@ -255,6 +258,60 @@ def _modules() -> Iterator[Any]:
                 continue
 
 
+# What a call touches, and what is decided where
+
+
+def touched(job: Callable[[], object]) -> dict[str, set[str]]:
+    """The functions of ours, by file, that run while a warm job runs, without comprehensions."""
+    functions: dict[str, set[str]] = {}
+
+    def look(frame: FrameType, event: str, _: Any) -> None:
+        file = Path(frame.f_code.co_filename)
+        if event == "call" and PACKAGE in file.parents and frame.f_code.co_name[0] != "<":
+            place = file.relative_to(PACKAGE).as_posix()
+            functions.setdefault(place, set()).add(frame.f_code.co_qualname)
+
+    job()
+    threading.setprofile(look)
+    sys.setprofile(look)
+    try:
+        job()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return functions
+
+
+def calls_to_touch(folder: Path) -> Iterator[tuple[str, Callable[[], object], str]]:
+    """Title, job and goal: a default fit of dense rows, and training on a small table."""
+    from rosenblatt import Perceptron
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    y = (X[:, 0] > 0).astype(int)
+    yield "Perceptron().fit", lambda: Perceptron(random_state=0).fit(X, y), "35 in 18"
+    table = folder / "table.csv"
+    lines = [f"{a:.4f},{b:.4f},{int(a > b)}" for a, b in X[:, :2]]
+    table.write_text("\n".join(["a,b,label", *lines]) + "\n")
+    yield "rosenblatt.train", lambda: rosenblatt.train(table, label="label"), "80 in 40"
+
+
+def decisions() -> dict[str, list[str]]:
+    """Where learners are constructed, and where a value is compared with "auto": file and line."""
+    places: dict[str, list[str]] = {"build a learner": [], 'decide what "auto" is': []}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        place = path.relative_to(PACKAGE).as_posix()
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in LEARNERS:
+                places["build a learner"].append(f"{place}:{node.lineno}")
+            if isinstance(node, ast.Compare) and place != DEFAULTS:
+                values = [node.left, *node.comparators]
+                if any(isinstance(v, ast.Constant) and v.value == "auto" for v in values):
+                    places['decide what "auto" is'].append(f"{place}:{node.lineno}")
+    places['decide what "auto" is'].insert(0, DEFAULTS)
+    return places
+
+
 # Sizes
 
 
@@ -310,6 +367,25 @@ def print_arguments(called: dict[str, int], kernels: dict[str, Declared]) -> Non
     print(f"{len(many):>6}  of {len(counts)} kernels, {len(called)} of them called")
 
 
+def print_touched(folder: Path, names: bool) -> None:
+    """What a fit and a train call touch, their parameters, and where decisions are made."""
+    from rosenblatt import Perceptron
+    from rosenblatt.jobs.options import TrainOptions
+
+    print("Functions and files that a warm call touches\n")
+    for title, job, goal in calls_to_touch(folder):
+        functions = touched(job)
+        count = sum(map(len, functions.values()))
+        print(f"{title:<20} {count:>4} functions in {len(functions):>3} files (goal: {goal})")
+        for file, called in sorted(functions.items()) if names else ():
+            print(f"    {file}: {', '.join(sorted(called))}")
+    print(f"\n{len(inspect.signature(Perceptron).parameters):>6}  parameters of Perceptron")
+    print(f"{len(inspect.signature(TrainOptions).parameters):>6}  options of train")
+    for what, places in decisions().items():
+        print(f"{len(places):>6}  places {what}: {', '.join(places)}")
+    print()
+
+
 def print_sizes() -> None:
     """Lines per package, long files, long functions."""
     packages, files, functions = sizes()
@@ -328,9 +404,10 @@ def print_sizes() -> None:
 
 
 def main() -> None:
-    """Print all three tables."""
+    """Print all tables."""
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
+        print_touched(Path(folder), "--touched" in sys.argv)
         recorders, called = record(Path(folder))
     print_frames(recorders, "--chains" in sys.argv)
     print_arguments(called, declared())
