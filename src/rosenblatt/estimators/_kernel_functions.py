@@ -11,6 +11,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 
+from rosenblatt.training.defaults import are_in_units, gamma_of
+
 Kernel = Callable[[Any, Any], np.ndarray]
 
 EXACT_SINGLE = 2.0**24  # whole numbers up to this are exact in single precision
@@ -39,7 +41,7 @@ class ModelKernel:
         gamma = gamma_of(model.gamma, X, weights)
         dtype = working_dtype(X, model.kernel, gamma, model.coef0, model.degree)
         kernel = cls.of(model, gamma, dtype)
-        if model.threshold != "auto" or model.kernel == "rbf":
+        if model.kernel == "rbf" or not are_in_units(model.threshold):
             return kernel
         return replace(kernel, unit=_mean_diagonal(kernel.function, X.astype(dtype, copy=False)))
 
@@ -127,28 +129,6 @@ def kernel_of(
             return _power(K, degree) if kernel == "poly" else np.tanh(K, out=K)
 
     return entries
-
-
-def gamma_of(gamma: Any, X: Any, weights: np.ndarray) -> float:
-    """The number that ``"scale"`` and ``"auto"`` stand for, as in :class:`sklearn.svm.SVC`.
-
-    A row of weight 2 counts as two rows.
-    """
-    if gamma == "auto":
-        return 1.0 / X.shape[1]
-    if gamma != "scale":
-        return float(gamma)
-    weights = np.broadcast_to(weights, X.shape[0])
-    total = float(weights.sum()) * X.shape[1]
-    mean = float(weights @ np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()) / total
-    if sparse.issparse(X):
-        squares = X.multiply(X).sum(axis=1, dtype=np.float64)
-        variance = float(weights @ np.asarray(squares).ravel()) / total - mean**2
-    else:
-        chunks = range(0, X.shape[0], 4096)
-        squared = np.concatenate([((X[i : i + 4096] - mean) ** 2).sum(axis=1) for i in chunks])
-        variance = float(weights @ squared) / total
-    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
 
 def working_dtype(X: Any, kernel: Any, gamma: float, coef0: float, degree: float) -> np.dtype:

@@ -46,6 +46,7 @@ from rosenblatt.process import threads_of
 from rosenblatt.training import Drawn, Plan, Progress, learning_rate
 from rosenblatt.training.defaults import (
     MeanSquare,
+    are_in_units,
     averages,
     multiclass_of,
     padding_of,
@@ -178,7 +179,10 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         """
         with untouched_on_failure(self):
             run = self._prepare(X, y, coef_init, intercept_init, sample_weight, X_val, y_val)
-            self._run(run)
+            with progress_bar(type(self).__name__, self.max_iter, self.verbose) as bar:
+                plan = replace(run.plan, callbacks=(*bar, *run.plan.callbacks))
+                for _ in training.run(run.learner, run.data, plan, run.progress):
+                    pass
             self._finish(run)
         warn_of_budget(self)
         return self
@@ -227,13 +231,6 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         data = Drawn(examples, order, draw, seed_of(self.random_state, random))
         plan = self._plan(validate)
         return Run(learner, data, plan, Progress(), base, found.largest, held_out)
-
-    def _run(self, run: Run) -> None:
-        """Train, with a progress bar if `verbose`."""
-        with progress_bar(type(self).__name__, self.max_iter, self.verbose) as bar:
-            plan = replace(run.plan, callbacks=(*bar, *run.plan.callbacks))
-            for _ in training.run(run.learner, run.data, plan, run.progress):
-                pass
 
     def _finish(self, run: Run) -> None:
         """Set the attributes after a run."""
@@ -436,7 +433,7 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         self.multiclass_ = multiclass_of(self.multiclass, n_classes, rows, n_features, multilabel)
 
     def _has_auto(self) -> bool:
-        return self.threshold == "auto" or (self.fit_intercept and self.intercept_scaling == "auto")
+        return are_in_units(self.threshold, self.fit_intercept and self.intercept_scaling)
 
     def _rule(self, n_classes: int) -> tuple[tuple[float, float], float]:
         """The thresholds and the padding, in the present unit; sets the attributes too."""

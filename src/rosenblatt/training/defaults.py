@@ -100,6 +100,11 @@ def _rounded(number: float) -> float:
     return math.ldexp(round(math.ldexp(mantissa, _BITS)), exponent - _BITS)
 
 
+def are_in_units(*options: Any) -> bool:
+    """Whether any of these options is in units of the data."""
+    return "auto" in options
+
+
 def padding_of(given: Any, square: float) -> float:
     """The padding constant c, where rows have this mean squared length."""
     return float(given) if given != "auto" else _rounded(PADDING * math.sqrt(square))
@@ -110,6 +115,28 @@ def threshold_of(given: Any, square: float, padding: float, eta: float, joint: b
     if given != "auto":
         return float(given)
     return GAINS * eta * (square + padding * padding) * (2.0 if joint else 1.0)
+
+
+def gamma_of(gamma: Any, X: Any, weights: np.ndarray) -> float:
+    """The number that ``"scale"`` and ``"auto"`` stand for, as in :class:`sklearn.svm.SVC`.
+
+    A row of weight 2 counts as two rows.
+    """
+    if gamma == "auto":
+        return 1.0 / X.shape[1]
+    if gamma != "scale":
+        return float(gamma)
+    weights = np.broadcast_to(weights, X.shape[0])
+    total = float(weights.sum()) * X.shape[1]
+    mean = float(weights @ np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()) / total
+    if not isinstance(X, np.ndarray):  # sparse
+        squares = X.multiply(X).sum(axis=1, dtype=np.float64)
+        variance = float(weights @ np.asarray(squares).ravel()) / total - mean**2
+    else:
+        chunks = range(0, X.shape[0], 4096)
+        squared = np.concatenate([((X[i : i + 4096] - mean) ** 2).sum(axis=1) for i in chunks])
+        variance = float(weights @ squared) / total
+    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
 
 def averages(keep: str) -> bool:
