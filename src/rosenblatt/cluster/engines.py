@@ -198,7 +198,7 @@ class Engine:
         self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
     ) -> Iterator[Any]:
         """The results of a function for tuples of arguments, in their order."""
-        return self.stream([Task(function, some) for some in arguments])
+        return self.stream([Task(function, one) for one in arguments])
 
     def reduce(self, tasks: Sequence[Task], add: Callable[[Any, Any], Any]) -> Any:
         """The sum of the results of tasks, in the order of the fixed tree."""
@@ -389,9 +389,9 @@ def _dask_engine(workers: Any) -> DaskEngine:
     try:
         client = Client(workers, timeout=_CONNECT, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise WorkerError(
-            f"no Dask scheduler answers at {workers} ({said[:120]}); start one with "
+            f"no Dask scheduler answers at {workers} ({reason[:120]}); start one with "
             "'dask scheduler' and workers with 'dask worker ADDRESS'"
         ) from None
     try:

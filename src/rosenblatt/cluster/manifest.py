@@ -176,11 +176,11 @@ def inspect_file(path: str, format: str, header: bool | None, mentioned: tuple[s
 def _check_columns(file: File, first: File) -> None:
     """Raise a DataError for columns other than in the first file; Parquet has any order."""
     if file.dialect is not None and first.dialect is not None:
-        own, expected = file.dialect.names, first.dialect.names
+        names, expected = file.dialect.names, first.dialect.names
     else:
-        own, expected = tuple(sorted(file.names)), tuple(sorted(first.names))
-    if own != expected:
-        message = f"the columns are {listed(own)}, not as in the first file: {listed(expected)}"
+        names, expected = tuple(sorted(file.names)), tuple(sorted(first.names))
+    if names != expected:
+        message = f"the columns are {listed(names)}, not as in the first file: {listed(expected)}"
         raise DataError(message, path=file.path)
 
 
@@ -191,8 +191,8 @@ def _cut(file: File, target: int, call: Spread) -> list[Range]:
     count = max(1, round(file.size / target)) if file.has_lines else 1
     quoting = file.dialect.quoting if file.dialect else ""
     start = file.dialect.start if file.dialect else 0
-    wanted = [at for i in range(1, count) if (at := file.size * i // count) > start]
-    cuts = row_ends(file.path, wanted, file.size, quoting, call)
+    offsets = [at for i in range(1, count) if (at := file.size * i // count) > start]
+    cuts = row_ends(file.path, offsets, file.size, quoting, call)
     edges = [0, *cuts, file.size]
     return [Range(file, a, b) for a, b in itertools.pairwise(edges)]
 
@@ -212,13 +212,13 @@ def _grouped(ranges: list[Range], target: int) -> Iterable[Shard]:
 
 
 def _call_here(work: Work, arguments: Sequence[tuple[Any, ...]]) -> Iterable[Any]:
-    return [work(*some) for some in arguments]
+    return [work(*one) for one in arguments]
 
 
 def row_ends(
-    path: str, wanted: list[int], size: int, delimiter: str, call: Spread = _call_here
+    path: str, offsets: list[int], size: int, delimiter: str, call: Spread = _call_here
 ) -> list[int]:
-    """The first row that begins after each of the wanted offsets, as increasing offsets.
+    """Where the first row after each of some offsets begins, in increasing order.
 
     Without a delimiter quotes mean nothing.
 
@@ -228,7 +228,7 @@ def row_ends(
     >>> row_ends(path, [5], 15, ","), row_ends(path, [5], 15, "")
     ([11], [7])
     """
-    cuts = sorted({cut for at in wanted if (cut := _next_line(path, at, size)) < size})
+    cuts = sorted({cut for at in offsets if (cut := _next_line(path, at, size)) < size})
     if not delimiter:
         return cuts
     parts = [(path, *part, delimiter) for part in itertools.pairwise([0, *cuts])]
@@ -272,8 +272,8 @@ def _ends_within_quotes(content: bytes, delimiter: str) -> bool:
 def _next_line(path: str, at: int, size: int) -> int:
     """The offset after the next line break."""
     for begin in range(at, size, _WINDOW):
-        if (found := read_bytes(path, begin, begin + _WINDOW).find(b"\n")) >= 0:
-            return begin + found + 1
+        if (place := read_bytes(path, begin, begin + _WINDOW).find(b"\n")) >= 0:
+            return begin + place + 1
     return size
 
 
@@ -284,8 +284,8 @@ def _row_end_after_quotes(path: str, at: int, size: int, delimiter: str) -> int:
         data = np.frombuffer(b'"' + read_bytes(path, at, at + window), np.uint8)
         edges = [int(edge) for value in quoted_values(data, delimiter) for edge in value]
         for begin, stop in zip(edges[1::2], [*edges[2::2], len(data)], strict=True):
-            if begin < len(data) and (found := data[begin:stop].tobytes().find(b"\n")) >= 0:
-                return at + begin + found  # one less for the quote in front, one more to be after
+            if begin < len(data) and (place := data[begin:stop].tobytes().find(b"\n")) >= 0:
+                return at + begin + place  # one less for the quote in front, one more to be after
         if at + window >= size:
             return size
         window *= 4
@@ -298,8 +298,8 @@ def is_remote(path: str) -> bool:
 
 def expand_all(paths: Any) -> list[str]:
     """The files that match names and patterns, on this machine or in a store."""
-    found = expand_paths(paths, _expand_uri)
-    for path in found:
+    files = expand_paths(paths, _expand_uri)
+    for path in files:
         if path == STDIN:
             raise DataError(
                 "standard input cannot be cut into shards: write it to a file first, or leave out "
@@ -307,7 +307,7 @@ def expand_all(paths: Any) -> list[str]:
             )
         if not is_remote(path) and Path(path).is_dir():
             raise DataError("is a folder; name the files in it, as in 'folder/*.csv'", path=path)
-    return found
+    return files
 
 
 def _expand_uri(uri: str) -> list[str]:
@@ -342,8 +342,8 @@ def open_store(uri: str) -> tuple[fs.FileSystem, str]:
         raise DataError(
             f"{kind}:// needs fsspec and its package for such stores (pip install fsspec)", path=uri
         ) from None
-    found, path = fsspec.core.url_to_fs(uri)
-    return fs.PyFileSystem(fs.FSSpecHandler(found)), path
+    store, path = fsspec.core.url_to_fs(uri)
+    return fs.PyFileSystem(fs.FSSpecHandler(store)), path
 
 
 @contextmanager
@@ -357,11 +357,12 @@ def store_errors(path: str) -> Any:
         raise DataError("there is no such file", path=path) from None
     except Exception as error:
         # Stores of fsspec raise errors of many packages, also where credentials are missing.
-        said = " ".join(str(error).split()) or type(error).__name__
-        cut = said if len(said) <= _LONGEST else said[: _LONGEST - 3] + "..."
-        about_access = _ABOUT_ACCESS.search(said.lower())
+        reason = " ".join(str(error).split()) or type(error).__name__
+        about_access = _ABOUT_ACCESS.search(reason.lower())
+        if len(reason) > _LONGEST:
+            reason = reason[: _LONGEST - 3] + "..."
         hint = "; are the credentials of the store set on this machine?" if about_access else ""
-        raise DataError(f"cannot be opened: {cut}{hint}", path=path) from None
+        raise DataError(f"cannot be opened: {reason}{hint}", path=path) from None
 
 
 def open_file(path: str) -> pa.NativeFile:

@@ -78,22 +78,27 @@ def detect_reading(manifest: Manifest, features: Features | None = None, **readi
 
     `reading` holds options of :func:`rosenblatt.data.open`.
     """
-    file, given = manifest.files[0], reading.get
+    file, option = manifest.files[0], reading.get
     first = Range(file, 0, len(file.groups) if file.groups else file.size)
-    words = missing_words(given("missing")) if features is None else features.missing_words
-    skip, labelled = bool(given("skip_bad_rows")), True
+    words = missing_words(option("missing")) if features is None else features.missing_words
+    skip, labelled = bool(option("skip_bad_rows")), True
     reader = PartReader((first,), manifest.format, skip, words)
     if features is None:
-        columns, hashing = (given("label"), given("text"), given("columns")), given("ngrams")
         features = detect_features(
-            reader, *columns, hashing or Ngrams(), words, bool(given("expect_text"))
+            reader,
+            option("label"),
+            option("text"),
+            option("columns"),
+            option("ngrams") or Ngrams(),
+            words,
+            bool(option("expect_text")),
         )
     else:
         labelled = source_for(reader, features, None, skip).labelled
     schema = b""
     if features.origin == "table":
-        found = null_types_as_strings(reader.head().schema).remove_metadata()
-        schema = found.serialize().to_pybytes()
+        arrow_schema = null_types_as_strings(reader.head().schema).remove_metadata()
+        schema = arrow_schema.serialize().to_pybytes()
     return Reading(manifest.format, features, skip, labelled, schema, first)
 
 

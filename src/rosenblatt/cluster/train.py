@@ -21,10 +21,10 @@ from rosenblatt.errors import DataError, ModelFormatError, OptionError
 from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.jobs.run import Run
-from rosenblatt.jobs.trained_model import check_model_path, finished, stopped
+from rosenblatt.jobs.train import complete
+from rosenblatt.jobs.trained_model import check_model_path, stopped
 from rosenblatt.models.model import Model
 from rosenblatt.process import interrupts
-from rosenblatt.training import run as run_epochs
 
 _MULTILABEL = "workers learn one label per row, and here a row may have several; leave workers out"
 _COLUMN_OPTIONS = ("label", "text", "columns", "missing", "header")
@@ -49,9 +49,9 @@ def train_on_shards(source: Any, options: TrainOptions) -> Model:
         saved.locked(options.resume) if saved is not None else nullcontext(),
         working_folder(saved) as folder,
         closing(engine_for(options.workers, folder)) as engine,
-        interrupts(all_signals=saved is not None or options.out is not None) as asked,
+        interrupts(all_signals=saved is not None or options.out is not None) as signals,
     ):
-        return _train(source, options, engine, saved, asked)
+        return _train(source, options, engine, saved, signals)
 
 
 @contextmanager
@@ -62,8 +62,8 @@ def working_folder(saved: ClusterCheckpoint | None = None) -> Iterator[Path]:
         try:
             yield saved.folder
         finally:
-            for left in saved.folder.glob("*.broadcast"):
-                left.unlink(missing_ok=True)
+            for broadcast in saved.folder.glob("*.broadcast"):
+                broadcast.unlink(missing_ok=True)
         return
     folder, lock = temporary_folder()
     try:
@@ -98,7 +98,7 @@ def _train(
     options: TrainOptions,
     engine: Engine,
     saved: ClusterCheckpoint | None,
-    asked: list[int],
+    signals: list[int],
 ) -> Model:
     """Run to the end, or until a signal asks to stop; saves and returns the model."""
     start: Any = options.start
@@ -129,21 +129,13 @@ def _train(
         run.done, run.tasks = done, tasks
         if options.report is not None:
             options.report(run)
-        if asked:
-            raise stopped(run, saved, out, asked[0])
+        if signals:
+            raise stopped(run, saved, out, signals[0])
 
     engine.tick = tick
-    if saved is None:
-        run.begin()
-    else:
+    if saved is not None:
         saved.resume(run)
-    for shards, plan in run.phases():
-        for epoch in run_epochs(run.learner, shards, plan, run.progress):
-            if epoch is not None and saved is not None:
-                saved.save(run)
-            if epoch is not None and options.report is not None:
-                options.report(run)
-    return finished(run, saved, out)
+    return complete(run, saved, signals)
 
 
 class ClusterCheckpoint(Checkpoint):
@@ -157,6 +149,11 @@ class ClusterCheckpoint(Checkpoint):
         "the checkpoint of a run with workers that this release can read; take another folder"
     )
     rows_name = "shards"  # see Engine.row_cache
+
+    def step(self, run: Run) -> None:
+        """Save the run at the end of an epoch."""
+        if run.progress.position == 0:
+            self.save(run)
 
     def stopped(self, run: Run) -> str:
         """The message for a run that was asked to stop; it was saved at the end of an epoch."""

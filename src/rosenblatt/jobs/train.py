@@ -137,15 +137,21 @@ def _train(source: Any, options: TrainOptions, start: Model | None) -> Model:
         interrupts(all_signals=saved is not None or out is not None) as signals,
     ):
         run.tuning = [trial.to_json() for trial in trials]
-        for part, plan in run.phases():
-            for _ in run_epochs(run.learner, part, plan, run.progress):
-                if saved is not None:
-                    saved.step(run)
-                if options.report is not None:
-                    options.report(run)
-                if signals:
-                    raise stopped(run, saved, out, signals[0])
-        return finished(run, saved, out)
+        return complete(run, saved, signals)
+
+
+def complete(run: Run, saved: Checkpoint | None, signals: list[int]) -> Model:
+    """Train to the end, or until a signal asks to stop; saves and returns the model."""
+    options = run.options
+    for part, plan in run.phases():
+        for _ in run_epochs(run.learner, part, plan, run.progress):
+            if saved is not None:
+                saved.step(run)
+            if options.report is not None:
+                options.report(run)
+            if signals:
+                raise stopped(run, saved, options.out, signals[0])
+    return finished(run, saved, options.out)
 
 
 @contextmanager
