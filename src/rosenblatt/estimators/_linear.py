@@ -347,13 +347,14 @@ class LinearClassifier(SparseCoefMixin, Classifier):
     def _unpack(self, dense: bool | None = None) -> None:
         """Replace the learner by one with all columns of X, for rows that are `dense` or not."""
         old, places, width = self._learner, self._places, self.n_features_in_
-        if places is None and dense in (None, old.dense):
+        if places is None and dense in (None, old.spec.dense):
             return
-        self._learner = old.untrained(width, old.dense if dense is None else dense)
+        rates = old.rates if places is None else self._rates_in_columns(old.rates)
+        dense = old.spec.dense if dense is None else dense
+        self._learner = old.untrained(width, dense, rates=rates)
         state = replace(old.state(), before=None)
         if places is not None:
             state = state.in_columns(places, width, self._base)
-            self._learner.rates = self._rates_in_columns(old.rates)
         self._learner.restore(state)
         self._places = self._base = None
 
@@ -452,7 +453,7 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         changed, self._square = square.value != self._square.value, square
         if changed:
             thresholds, padding = self._rule(len(self.classes_))
-            self._learner.change(self._member_rule(), thresholds, padding)
+            self._learner.change(rule=self._member_rule(), thresholds=thresholds, padding=padding)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

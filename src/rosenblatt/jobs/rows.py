@@ -255,7 +255,7 @@ class FileRows:
             if len(self.store) < SAMPLE and not ended:
                 return False
             self.rarity = rarity_of(self.store.arrays()[0], len(self.store), len(self.numbering))
-            self.learner.rates = self.rarity.rates
+            self.learner.change(rates=self.rarity.rates)
         n_classes = known_classes(self.source)
         if n_classes != self.learner.n_classes:
             if self.restarts >= _MOST_RESTARTS and not ended:

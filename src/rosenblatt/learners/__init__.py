@@ -91,8 +91,4 @@ def make(spec: Spec, n_classes: int, n_features: int) -> Any:
         return DeviceLinear(spec, n_classes, n_features)
     from rosenblatt.learners.linear import Linear
 
-    if spec.rule is None:
-        return Linear(spec, n_classes, n_features)
-    from rosenblatt.learners.family import Family
-
-    return Family(spec, n_classes, n_features)
+    return Linear(spec, n_classes, n_features)

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Self, cast
-from weakref import proxy
 
 import numpy as np
 
 from rosenblatt.kernels import learn
 from rosenblatt.learners import Spec
+from rosenblatt.learners.cell_part import CellPart
 from rosenblatt.learners.examples import ONE, Examples
-from rosenblatt.learners.parts import Part, scored
+from rosenblatt.learners.parts import LazyPart, scored
 from rosenblatt.learners.problems import CountedByScores, Problems, differ, groups_of, rows_of_pairs
 from rosenblatt.learners.protocol import NO_LIMITS, UNLIMITED, Array, Limits, Tally
 from rosenblatt.learners.weights import State, Weights
@@ -28,12 +28,16 @@ _MOST_UNSETTLED = 16 << 20  # bytes of scores kept before the averaging sums are
 
 
 class Linear(CountedByScores):
-    """Perceptrons with explicit weights.
+    """Linear classifiers of any rule, with explicit weights.
 
-    The averaging sums are lazy: a walk keeps its scores, and its visits are added to the sums when
-    the average is needed, or never, if the average restarts before. The sums are the same to the
-    last bit whenever that happens. Until then the learner refers to the rows; call :meth:`settle`
-    before they change.
+    What is kept per feature is the business of the parts (:mod:`rosenblatt.learners.parts`). The
+    averaging sums of perceptrons are lazy: a walk keeps its scores, and its visits are added to the
+    sums when the average is needed, or never, if the average restarts before. The sums are the same
+    to the last bit whenever that happens. Until then the learner refers to the rows; call
+    :meth:`settle` before they change.
+
+    One against the rest and one against one are binary problems; with a rule other than the
+    perceptron's each has a walk of its own. Classes that learn jointly share one walk.
 
     Parameters
     ----------
@@ -52,60 +56,67 @@ class Linear(CountedByScores):
     (array([[3., 0.]]), array([0.]))
     """
 
-    is_perceptron = True  # else another member of the family, whose kernels count no mistakes
-
     def __init__(self, spec: Spec, n_classes: int, n_features: int) -> None:
         self.spec = spec
         self.n_classes = n_classes
         self.n_features = n_features
-        self.multiclass = spec.multiclass
-        self.averaging = spec.averaging
-        self.batch = spec.batch
-        self.threads = spec.threads
-        self.rates = spec.rates
         self.dtype = np.dtype(spec.dtype)
-        self.dense = spec.dense
-        self.padding = spec.padding
-        self._use_spec()
+        self.is_perceptron = spec.rule is None
         self.restart(n_classes)
 
-    def change(self, rule: Any, thresholds: tuple[float, float], padding: float) -> None:
-        """Continue with other parameters of the same rule, other thresholds and another padding.
+    @property
+    def rates(self) -> Array:
+        """The learning rate of each feature, the last for all further features."""
+        return self.spec.rates
+
+    @property
+    def batch(self) -> bool:
+        """Whether a walk corrects all mistakes together at its end, so that it cannot be split."""
+        return self.spec.batch
+
+    @property
+    def averaging(self) -> bool:
+        """Whether averaging sums are kept."""
+        return self.spec.averaging
+
+    def change(self, **changes: Any) -> None:
+        """Continue with other fields of the spec: numbers of the same rule, padding, rates ...
 
         Call :meth:`settle` before.
         """
-        self.spec = replace(self.spec, rule=rule, thresholds=thresholds, padding=padding)
-        self.padding = padding
-        self._use_spec()
-
-    def _use_spec(self) -> None:
-        """Set what follows from the thresholds and the padding."""
-        self.thresholds = self.spec.thresholds
-        self.rule = np.array([*self.thresholds, self.padding * self.padding])
-        self.problems = Problems(self.n_classes, self.multiclass, self.thresholds)
+        self.spec = replace(self.spec, **changes)
+        self.problems = Problems(self.n_classes, self.spec.multiclass, self.spec.thresholds)
+        for part in self.parts:
+            part.change(self.spec)
 
     def restart(self, n_classes: int) -> None:
         """Reset all weights, for this number of classes."""
+        spec = self.spec
         self.n_classes = n_classes
-        self.problems = Problems(n_classes, self.multiclass, self.thresholds)
+        self.problems = Problems(n_classes, spec.multiclass, spec.thresholds)
+        self.is_pairwise = spec.multiclass == "ovo" and n_classes > 2
         self.kind = "one"
-        if n_classes > 2 and self.multiclass in ("ovr", "joint"):
+        if n_classes > 2 and spec.multiclass in ("ovr", "joint"):
             self.kind = "joint" if self.problems.joint else "each"
-        self.is_pairwise = self.multiclass == "ovo" and n_classes > 2
-        self.parts = [self._new_part(*group) for group in self._groups()]
+        groups = self._groups()
+        kind = "one" if self.kind == "each" and not self.is_perceptron else self.kind
+        new_part = LazyPart if self.is_perceptron else CellPart
+        self.parts: list[Any] = [
+            new_part(spec, kind, classes, problems, self.n_features, len(groups) == 1)
+            for classes, problems in groups
+        ]
         # Whether 8-bit copies of the rows are of no use.
-        self._reads_all = self.multiclass == "labels" or not self.is_perceptron
+        self._reads_all = spec.multiclass == "labels" or not self.is_perceptron
         self._average: tuple[list[Any], Weights] | None = None  # cached, with its clock
 
     def _groups(self) -> list[tuple[tuple[int, int], int]]:
         """The classes and the number of problems of each part."""
-        threads = self.threads
-        if not self.dense:
+        if self.kind == "each" and not self.is_perceptron:
+            return [((learn.REST, c), 1) for c in range(self.n_classes)]
+        threads = self.spec.threads if self.is_perceptron else 1
+        if not self.spec.dense:
             threads = min(threads, max(1, self.n_classes // _WORTH_A_THREAD))
-        return groups_of(self.n_classes, self.multiclass, threads)
-
-    def _new_part(self, classes: tuple[int, int], problems: int) -> Part:
-        return Part(self, classes, problems)
+        return groups_of(self.n_classes, self.spec.multiclass, threads)
 
     def walk(
         self,
@@ -128,7 +139,7 @@ class Linear(CountedByScores):
         seen, tallies = self._visit(examples, visits, limits, predict_first)
         if self.batch:
             return self._corrected_together(examples, order, float(etas[0]), seen, times)
-        if self.averaging:
+        if self.averaging and self.is_perceptron:
             for i, part in enumerate(self.parts):
                 part.defer(*visits[i], seen[i], times[i], int(tallies[i][learn.VISITED]))
             if sum(part.deferred_bytes for part in self.parts) > _MOST_UNSETTLED:
@@ -159,11 +170,11 @@ class Linear(CountedByScores):
             )
         ]
         numbers = sum(s.size for s in seen) * examples.stored // max(1, len(examples))
-        if self.threads == 1 or len(calls) == 1 or numbers < WORTH_STARTING:
+        if self.spec.threads == 1 or len(calls) == 1 or numbers < WORTH_STARTING:
             for kernel, arguments in calls:
                 kernel(*arguments)
         else:
-            with ThreadPoolExecutor(self.threads) as pool:
+            with ThreadPoolExecutor(self.spec.threads) as pool:
                 list(pool.map(lambda call: call[0](*call[1]), calls))
         if screened:
             read = sum(int(tally[learn.READ]) for tally in tallies)
@@ -174,7 +185,7 @@ class Linear(CountedByScores):
         self, examples: Examples, order: Array, etas: Array, predict_first: bool
     ) -> list[tuple[Examples, Array, Array]]:
         """The examples, the order and the rates of each part."""
-        if self.multiclass == "labels":
+        if self.spec.multiclass == "labels":
             truth = examples.truth_of(np.arange(len(examples))).astype(np.int32)
             return [
                 (examples.relabelled(np.ascontiguousarray(codes), examples.omega), order, etas)
@@ -189,8 +200,9 @@ class Linear(CountedByScores):
         """The limits of a kernel call."""
         if len(self.parts) > 1:
             return NO_LIMITS
-        # A look at many classes costs as much as an epoch.
-        return limits if self.kind == "one" else limits._replace(longest=UNLIMITED)
+        if self.kind == "one" or not self.is_perceptron:
+            return limits
+        return limits._replace(longest=UNLIMITED)  # a look at many classes costs as an epoch
 
     def _tally(
         self, examples: Examples, order: Array, seen: list[Array], tallies: list[Array],
@@ -206,7 +218,7 @@ class Linear(CountedByScores):
             scores, truth = self.scores_in([s[:visits] for s in seen]), examples.truth_of(visited)
             predictions = self.problems.decide(scores)
             mistakes = int(np.count_nonzero(differ(predictions, truth)))
-            if not alone and self.multiclass in ("ovr", "joint"):
+            if not alone and self.spec.multiclass in ("ovr", "joint"):
                 updated = int(np.count_nonzero(self._is_updated(scores, truth, seen)))
         run = int(first[learn.RUN]) if alone else 0
         weight = examples.weight_of(visited)
@@ -214,7 +226,9 @@ class Linear(CountedByScores):
 
     def _is_updated(self, scores: Array, truth: Array, seen: list[Array]) -> Array:
         """Which rows were corrected in any part."""
-        return self.problems.is_corrected(scores, truth)
+        if self.is_perceptron:
+            return self.problems.is_corrected(scores, truth)
+        return np.logical_or.reduce([s[:, 1] > 0 for s in seen])
 
     def _corrected_together(
         self, examples: Examples, order: Array, eta: float, seen: list[Array], times: list[float]
@@ -231,7 +245,7 @@ class Linear(CountedByScores):
             part.clock = clock + own.sum()
             first += part.problems
         updates = self.problems.updates_of(directions, weight)
-        by_row = coefficients if self.multiclass == "labels" else coefficients.any(axis=1)
+        by_row = coefficients if self.spec.multiclass == "labels" else coefficients.any(axis=1)
         updated = updates if self.is_pairwise else int(np.count_nonzero(by_row))
         predictions, total = self.problems.decide(scores), float(weight.sum())
         mistakes = int(np.count_nonzero(differ(predictions, truth)))
@@ -258,13 +272,26 @@ class Linear(CountedByScores):
             return self.parts[0].misclassified(examples, rows, enough)
         return super().misclassified(examples, rows, enough)
 
+    def is_separating(self, examples: Examples, rows: Array) -> bool:
+        """Whether none of the rows would be corrected."""
+        if self.is_perceptron:
+            return super().is_separating(examples, rows)
+        twin = self.untrained(self.n_features, self.spec.dense)
+        twin.restore(self.state())
+        return twin.walk(examples, rows).updates == 0
+
     def row_updates(
         self, examples: Examples, order: Array, etas: Array, epochs: int
     ) -> Array | None:
-        """How often each row is corrected in the next epochs (two classes, online)."""
-        if self.n_classes > 2 or self.multiclass == "labels" or self.batch:
+        """How often each row is corrected in the next epochs (two classes, online perceptron).
+
+        Of other rules counts do not determine the weights.
+        """
+        if self.n_classes > 2 or self.spec.multiclass == "labels" or self.batch:
             return None
-        twin = self.untrained(self.n_features, self.dense, averaging=False)
+        if not self.is_perceptron:
+            return None
+        twin = self.untrained(self.n_features, self.spec.dense, averaging=False)
         twin.restore(self.state())
         counts = np.zeros(len(examples.codes), np.int64)
         for _ in range(epochs):
@@ -273,10 +300,9 @@ class Linear(CountedByScores):
             np.add.at(counts, order[corrected], 1)
         return counts
 
-    def untrained(self, n_features: int, dense: bool, averaging: bool | None = None) -> Self:
-        """A learner with the same options and zero weights."""
-        averaging = self.averaging if averaging is None else averaging
-        spec = replace(self.spec, averaging=averaging, dense=dense, rates=self.rates)
+    def untrained(self, n_features: int, dense: bool, **changes: Any) -> Self:
+        """A learner of the same spec, but for changes of its fields, and zero weights."""
+        spec = replace(self.spec, dense=dense, **changes)
         return type(self)(spec, self.n_classes, n_features)
 
     # Weights
@@ -301,7 +327,9 @@ class Linear(CountedByScores):
         return Weights(weights.copy(order="K"), bias.copy())
 
     def is_at(self, snapshot: Weights) -> bool:
-        """Whether the current weights equal those of a snapshot."""
+        """Whether the current weights equal those of a snapshot; False if there is more state."""
+        if not self.is_perceptron:
+            return False
         weights, bias = self.weights()
         return np.array_equal(bias, snapshot.bias) and np.array_equal(weights, snapshot.weights)
 
@@ -317,7 +345,7 @@ class Linear(CountedByScores):
 
     def measure(self) -> tuple[float, float]:
         """The length of all weights, and of their change since the last measure or mark."""
-        squares = [part.measure(self.padding) for part in self.parts]
+        squares = [part.measure() for part in self.parts]
         norm, change = np.concatenate(squares).sum(axis=0)
         return math.sqrt(norm), math.sqrt(change)
 
@@ -326,7 +354,7 @@ class Linear(CountedByScores):
         if n_features > self.n_features:
             self.n_features = n_features
             for part in self.parts:
-                part.reserve()
+                part.reserve(n_features)
 
     def state(self) -> State:
         """The state as arrays (problems, features), views if possible."""
@@ -338,7 +366,8 @@ class Linear(CountedByScores):
                 _joined([part.by_problem(part.before) for part in parts]),
                 np.concatenate([part.before_bias for part in parts]),
             )
-        cells, books = zip(*(part.extra_state() for part in parts), strict=True)
+        with_cells = any(part.needs_cells for part in parts)
+        cells, books = zip(*(part.own_state(with_cells) for part in parts), strict=True)
         return State(
             *self.weights(), sums,
             np.concatenate([part.book[learn.BIAS_SUM] for part in parts]),
@@ -369,11 +398,13 @@ class Linear(CountedByScores):
 
     def settle(self) -> None:
         """Bring the averaging sums up to date."""
-        if self.threads == 1 or len(self.parts) == 1:
+        if not self.is_perceptron:
+            return
+        if self.spec.threads == 1 or len(self.parts) == 1:
             for part in self.parts:
                 part.settle()
         else:
-            with ThreadPoolExecutor(self.threads) as pool:
+            with ThreadPoolExecutor(self.spec.threads) as pool:
                 list(pool.map(lambda part: part.settle(), self.parts))
 
     def on_host(self) -> Self:
@@ -382,13 +413,9 @@ class Linear(CountedByScores):
 
     def __getstate__(self) -> dict[str, Any]:
         self.settle()
-        problems = Problems(self.n_classes, self.multiclass, self.thresholds)  # without its cache
+        # Without the cache of signs.
+        problems = Problems(self.n_classes, self.spec.multiclass, self.spec.thresholds)
         return {**self.__dict__, "_average": None, "problems": problems}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        for part in self.parts:
-            part.learner = proxy(self)
 
 
 def _joined(arrays: Sequence[Array], axis: int = 0) -> Array:

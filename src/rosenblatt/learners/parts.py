@@ -1,68 +1,70 @@
-"""The arrays of some problems of a linear learner, in the layout of the kernels."""
+"""The parts of a linear learner: the problems that one kernel call trains together."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
-from weakref import proxy
+from typing import Any
 
 import numpy as np
 
 from rosenblatt.kernels import learn, measures
 from rosenblatt.kernels._memory import zeros
+from rosenblatt.learners import Spec
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.protocol import NO_LIMITS, Array, Limits
 from rosenblatt.learners.weights import State
-
-if TYPE_CHECKING:
-    from rosenblatt.learners.linear import Linear
 
 ONE_RATE = np.ones(1, np.float32)
 _BLOCK = 1 << 16  # numbers, half a megabyte of doubles
 NEVER = np.array([np.nan, np.nan, 0.0])  # a rule that never learns: no margin compares with NaN
 
 
-class Part:
-    """The arrays of the problems that one kernel call trains together.
+class Part(ABC):
+    """The problems that one kernel call trains together, and what they keep.
 
-    ``W`` is a vector for a single problem; else (problems, features) for dense rows and (features,
-    problems) for sparse ones. ``classes`` are its first class, or its negative and positive one.
+    There is one subclass for each way to keep it: :class:`LazyPart` for the perceptron,
+    :class:`rosenblatt.learners.cell_part.CellPart` for all other rules.
 
-    The averaging sums are lazy: `deferred` holds walks, as (examples, order, etas, scores, clock
-    before it), until :meth:`settle` adds them.
+    Parameters
+    ----------
+    spec : Spec
+    kind : {"one", "each", "joint"}
+        A single problem; or one per class, each against the rest or all jointly.
+    classes : (int, int)
+        Its first class, or its negative class, which may be
+        :data:`~rosenblatt.kernels.learn.REST`, and its positive class.
+    problems, n_features : int
+    is_alone : bool
+        Whether the learner has no other part.
     """
 
-    clock_row = learn.CLOCK  # of the book
+    book: Array  # numbers per problem: biases, clocks; its rows are those of the kernel
+    clock_row = learn.CLOCK
+    bias_unit = 1.0  # a measure divides biases by it
+    needs_cells = False
 
-    learner: Linear  # a proxy: a reference cycle would keep memory until garbage collection
-
-    def __init__(self, learner: Linear, classes: tuple[int, int], problems: int) -> None:
-        self.learner, self.classes, self.problems = proxy(learner), classes, problems
-        shape: tuple[int, ...] = (learner.n_features,)
-        if learner.kind != "one":
-            shape = (problems, *shape) if learner.dense else (*shape, problems)
-        self.W, self.U, self.book = (
-            zeros(shape, learner.dtype),
-            np.empty(0),
-            np.zeros((4, problems)),
-        )
-        self.before = self.before_bias = np.empty(0)
-        self.mean: tuple[Any, tuple[Array, Array]] | None = None  # cached, with its key
-        self.deferred: list[tuple[Examples, Array, Array, Array, float]] = []
-
-    def __getstate__(self) -> dict[str, Any]:
-        # The learner attaches itself to its parts again.
-        return {**self.__dict__, "learner": None, "mean": None}
-
-    @property
-    def kernel(self) -> Any:
-        """The kernel that walks."""
-        return learn.walk_one if self.learner.kind == "one" else learn.walk_many
+    def __init__(
+        self,
+        spec: Spec,
+        kind: str,
+        classes: tuple[int, int],
+        problems: int,
+        n_features: int,
+        is_alone: bool,
+    ) -> None:
+        self.spec = spec
+        self.kind = kind
+        self.classes = classes
+        self.problems = problems
+        self.n_features = n_features
+        self.is_alone = is_alone
+        self.before = self.before_bias = np.empty(0)  # the weights at the last mark
 
     @property
-    def settling(self) -> Any:
-        """The kernel that adds walks to the averaging sums."""
-        return learn.settle_one if self.learner.kind == "one" else learn.settle_many
+    def bias(self) -> Array:
+        """The biases."""
+        return self.book[learn.BIAS]
 
     @property
     def clock(self) -> float:
@@ -73,11 +75,149 @@ class Part:
     def clock(self, steps: float) -> None:
         self.book[self.clock_row, 0] = steps
 
+    def tally(self, limits: Limits = NO_LIMITS) -> Array:
+        """Limits and counts in the layout of the kernels."""
+        tally = tally_of(self.classes, limits)
+        tally[learn.JOINT] = self.kind == "joint"
+        return tally
+
+    @property
+    @abstractmethod
+    def kernel(self) -> Any:
+        """The kernel that walks."""
+
+    @abstractmethod
+    def change(self, spec: Spec) -> None:
+        """Continue with another spec, which differs in the numbers of its rule or padding."""
+
+    @abstractmethod
+    def score_buffer(self, visits: int) -> Array:
+        """An uninitialised array for the scores of a walk."""
+
+    @abstractmethod
+    def scores(self, seen: Array) -> Array:
+        """The scores (visits, problems) in the buffer of a walk."""
+
+    @abstractmethod
+    def arguments(
+        self, examples: Examples, order: Array, etas: Array, tally: Array, seen: Array
+    ) -> tuple[Any, ...]:
+        """The arguments of the kernel."""
+
+    @abstractmethod
+    def scorers(self, averaged: bool) -> Iterator[tuple[Any, tuple[Any, ...], Array, Array]]:
+        """The first arguments of :func:`scored`, for the current weights or their average."""
+
+    @abstractmethod
+    def present(self, averaged: bool = False) -> tuple[Array, Array]:
+        """The weights (problems, features) and the biases, or the mean of both."""
+
+    @abstractmethod
+    def sums_by_problem(self) -> Array:
+        """The averaging sums (problems, features)."""
+
+    @abstractmethod
+    def restart_average(self) -> None:
+        """Start the average at the next step."""
+
+    @abstractmethod
+    def reserve(self, n_features: int) -> None:
+        """Make room for features, with zero weights."""
+
+    @abstractmethod
+    def own_state(self, with_cells: bool) -> tuple[Array, Array]:
+        """Cells and book of :class:`State`; no cells where the weights of all determine them."""
+
+    @abstractmethod
+    def restore(self, state: State, own: slice) -> None:
+        """Continue from the problems `own` of a state; its arrays are copied."""
+
+    def by_problem(self, array: Array) -> Array:
+        """A view of an array in the layout of the rows as (problems, features)."""
+        array = self._used(array)
+        return array[None] if array.ndim == 1 else array if self.spec.dense else array.T
+
+    def _used(self, array: Array) -> Array:
+        return array if self.spec.dense else array[: self.n_features]
+
+    @abstractmethod
+    def measured(self) -> tuple[Array, bool]:
+        """The weights, and whether they are (problems, features)."""
+
+    def mark(self) -> None:
+        """Store the weights."""
+        self.before, self.before_bias = self.measured()[0].copy(), self.bias.copy()
+
+    def unmark(self) -> None:
+        """Drop the stored weights."""
+        self.before = self.before_bias = np.empty(0)
+
+    def measure(self) -> Array:
+        """The squared norms of the weights and of their change since the last mark or measure.
+
+        (problems, 2): one sum per problem, so that they do not depend on how problems are divided
+        into parts.
+        """
+        (W, is_by_problem), bias = self.measured(), self.bias
+        if self.before.shape != W.shape:
+            self.before = with_rows(self.before[: len(W)], len(W))
+        paddings = np.array([bias, bias - self.before_bias]) / self.bias_unit
+        self.before_bias = bias.copy()
+        squares = np.zeros((2, self.problems))
+        if is_by_problem:
+            new, old = (array.reshape(self.problems, -1) for array in (W, self.before))
+            measures.row_norms_and_changes(new, old, squares)
+        else:
+            measures.norms_and_changes(W, self.before, squares)
+        return (squares + paddings * paddings).T
+
+
+class LazyPart(Part):
+    """The weights of perceptrons.
+
+    ``W`` is a vector for a single problem; else (problems, features) for dense rows and (features,
+    problems) for sparse ones.
+
+    The averaging sums ``U`` are lazy: `deferred` holds walks, as (examples, order, etas, scores,
+    clock before it), until :meth:`settle` adds them.
+    """
+
+    def __init__(self, *group: Any) -> None:
+        super().__init__(*group)
+        shape: tuple[int, ...] = (self.n_features,)
+        if self.kind != "one":
+            shape = (self.problems, *shape) if self.spec.dense else (*shape, self.problems)
+        self.W = zeros(shape, self.spec.dtype)
+        self.U = np.empty(0)
+        self.book = np.zeros((4, self.problems))
+        self.mean: tuple[Any, tuple[Array, Array]] | None = None  # cached, with its key
+        self.deferred: list[tuple[Examples, Array, Array, Array, float]] = []
+        self.change(self.spec)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "mean": None}
+
+    def change(self, spec: Spec) -> None:
+        """Continue with other thresholds and another padding."""
+        self.spec = spec
+        self.bias_unit = spec.padding or 1.0  # the bias is the weight of the padding, times that
+        self.rule = np.array([*spec.thresholds, spec.padding * spec.padding])
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel that walks."""
+        return learn.walk_one if self.kind == "one" else learn.walk_many
+
+    @property
+    def settling(self) -> Any:
+        """The kernel that adds walks to the averaging sums."""
+        return learn.settle_one if self.kind == "one" else learn.settle_many
+
     # The walk
 
     def score_buffer(self, visits: int) -> Array:
         """An uninitialised array for the scores of a walk."""
-        return np.empty((visits, self.problems), self.learner.dtype)
+        return np.empty((visits, self.problems), self.spec.dtype)
 
     def scores(self, seen: Array) -> Array:
         """The scores (visits, problems) in the buffer of a walk."""
@@ -87,10 +227,9 @@ class Part:
         self, examples: Examples, order: Array, etas: Array, tally: Array, seen: Array
     ) -> tuple[Any, ...]:
         """The arguments of the kernel; batch learners correct nothing during a walk."""
-        learner = self.learner
         return (
-            *examples.arrays, order, etas, self.W, learner.rates, self.book,
-            NEVER if learner.batch else learner.rule, tally, seen, *self._scratch(),
+            *examples.arrays, order, etas, self.W, self.spec.rates, self.book,
+            NEVER if self.spec.batch else self.rule, tally, seen, *self._scratch(),
         )  # fmt: skip
 
     def settling_arguments(
@@ -98,19 +237,13 @@ class Part:
     ) -> tuple[Any, ...]:
         """The arguments of the kernel that adds a walk to the averaging sums."""
         return (
-            *examples.arrays, order, etas, seen, self.sums(), self.learner.rates, self.book,
-            self.learner.rule, self.tally(), *self._scratch(),
+            *examples.arrays, order, etas, seen, self.sums(), self.spec.rates, self.book,
+            self.rule, self.tally(), *self._scratch(),
         )  # fmt: skip
-
-    def tally(self, limits: Limits = NO_LIMITS) -> Array:
-        """Limits and counts in the layout of the kernels."""
-        tally = tally_of(self.classes, limits)
-        tally[learn.JOINT] = self.learner.kind == "joint"
-        return tally
 
     def _scratch(self) -> tuple[Any, ...]:
         """Scratch memory of the kernels for several classes."""
-        return () if self.learner.kind == "one" else (np.empty((3, self.problems)),)
+        return () if self.kind == "one" else (np.empty((3, self.problems)),)
 
     def defer(
         self, examples: Examples, order: Array, etas: Array, seen: Array, time: float, end: int
@@ -136,12 +269,12 @@ class Part:
     ) -> None:
         """Add rows times their coefficients (rows, problems) and the rate."""
         heap = np.zeros_like(self.W)
-        wide = heap.reshape((self.problems, -1) if self.learner.dense else (-1, self.problems))
-        learn.add_rows(examples.rows, order, coefficients, wide, self.learner.rates)
+        wide = heap.reshape((self.problems, -1) if self.spec.dense else (-1, self.problems))
+        learn.add_rows(examples.rows, order, coefficients, wide, self.spec.rates)
         self.W += self.W.dtype.type(eta) * heap
-        change = eta * self.learner.rule[learn.PADDING] * coefficients.sum(axis=0)
+        change = eta * self.rule[learn.PADDING] * coefficients.sum(axis=0)
         self.book[learn.BIAS] += change
-        if self.learner.averaging:
+        if self.spec.averaging:
             self.sums()[...] += clock * eta * heap.astype(np.float64)
             self.book[learn.BIAS_SUM] += clock * change
 
@@ -156,7 +289,7 @@ class Part:
         W, bias = self._used(self.W), self.book[learn.BIAS]
         if not averaged:
             return W, bias
-        if len(self.learner.parts) > 1:  # the learner caches the average of all parts
+        if not self.is_alone:  # the learner caches the average of all parts
             return self._averaged(W, bias)
         key = len(W), self.clock
         found = self.mean  # other threads may score at the same time
@@ -192,57 +325,22 @@ class Part:
         """The averaging sums (problems, features)."""
         return self.by_problem(self.sums())
 
-    def by_problem(self, array: Array) -> Array:
-        """A view of an array in the layout of ``W`` as (problems, features)."""
-        array = self._used(array)
-        return array[None] if array.ndim == 1 else array if self.learner.dense else array.T
-
-    def _used(self, array: Array) -> Array:
-        return array if self.learner.dense else array[: self.learner.n_features]
-
     def restart_average(self) -> None:
         """Start the average at the next step."""
         self.U, self.mean = np.empty(0), None
         self.deferred.clear()
         self.book[learn.BIAS_SUM] = self.book[learn.CLOCK] = 0.0
 
-    def reserve(self) -> None:
-        """Add rows for new features of the learner, with zero weights."""
-        needed = self.learner.n_features
-        if needed > len(self.W):
+    def reserve(self, n_features: int) -> None:
+        """Add rows for new features, with zero weights."""
+        self.n_features = n_features
+        if n_features > len(self.W):
             # Untouched zeros take no memory: doubling saves copies as features are added.
-            self.W = with_rows(self.W, max(needed, 2 * len(self.W)))
+            self.W = with_rows(self.W, max(n_features, 2 * len(self.W)))
 
     def measured(self) -> tuple[Array, bool]:
         """The weights, and whether they are (problems, features)."""
-        return self._used(self.W), self.learner.dense or self.W.ndim == 1
-
-    def mark(self) -> None:
-        """Store the weights."""
-        self.before, self.before_bias = self.W.copy(), self.book[learn.BIAS].copy()
-
-    def unmark(self) -> None:
-        """Drop the stored weights."""
-        self.before = self.before_bias = np.empty(0)
-
-    def measure(self, padding: float) -> Array:
-        """The squared norms of the weights and of their change since the last mark or measure.
-
-        (problems, 2): one sum per problem, so that they do not depend on how problems are divided
-        into parts. The bias counts as the weight of the padding, b/c.
-        """
-        (W, by_problem), bias = self.measured(), self.book[learn.BIAS]
-        if self.before.shape != W.shape:
-            self.before = with_rows(self.before[: len(W)], len(W))
-        paddings = np.array([bias, bias - self.before_bias]) / (padding or 1.0)
-        self.before_bias = bias.copy()
-        found = np.zeros((2, self.problems))
-        if by_problem:
-            new, old = (array.reshape(self.problems, -1) for array in (W, self.before))
-            measures.row_norms_and_changes(new, old, found)
-        else:
-            measures.norms_and_changes(W, self.before, found)
-        return (found + paddings * paddings).T
+        return self._used(self.W), self.spec.dense or self.W.ndim == 1
 
     def misclassified(self, examples: Examples, rows: Array, enough: float) -> float:
         """The weight of the rows misclassified by a single problem; may stop beyond `enough`."""
@@ -255,16 +353,17 @@ class Part:
             measures.missed_by_one(quick, codes, omega, rows, self.W, bias, tally, enough, scratch)
         )
 
-    def extra_state(self) -> tuple[Array, Array]:
-        """Cells and book of a member of the family (:class:`State`): empty."""
+    def own_state(self, with_cells: bool) -> tuple[Array, Array]:
+        """Nothing: the weights and biases are all."""
         return np.zeros((0, 0, 0)), np.zeros((0, 0))
 
     def restore(self, state: State, own: slice) -> None:
         """Continue from the problems `own` of a state; its arrays are copied."""
+        self.n_features = state.weights.shape[1]
         self.deferred.clear()
         self.mean = None
         self.W = self._laid_out(state.weights[own], self.W.dtype)
-        if self.learner.averaging and state.sums.size:
+        if self.spec.averaging and state.sums.size:
             self.U = self._laid_out(state.sums[own], np.float64)
         self.book[learn.BIAS], self.book[learn.BIAS_SUM] = state.bias[own], state.bias_sums[own]
         self.clock = state.clock[own][0]
@@ -276,7 +375,7 @@ class Part:
         """A copy of (problems, features) weights in the layout of ``W``."""
         if self.W.ndim == 1:
             return np.array(weights[0], dtype=dtype)
-        return np.array(weights if self.learner.dense else weights.T, dtype=dtype, order="C")
+        return np.array(weights if self.spec.dense else weights.T, dtype=dtype, order="C")
 
 
 def scored(
