@@ -264,9 +264,13 @@ def _groups(runs: list[Run]) -> list[list[Run]]:
     for run in runs:
         learner, data = run.learner, run.data
         key = (
-            learner.n_classes, learner.spec.multiclass, learner.rates.tobytes(), data.draw, data.seed,
+            learner.n_classes,
+            learner.spec.multiclass,
+            learner.rates.tobytes(),
+            data.draw,
+            data.seed,
             data.rows.tobytes() if data.draw == "fixed" else b"",
-        )  # fmt: skip
+        )
         groups[key].append(run)
     return list(groups.values())
 
