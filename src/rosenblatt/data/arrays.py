@@ -215,10 +215,8 @@ def _exact_json(reader: Reader, names: list[str], columns: list[np.ndarray]) -> 
 
     Arrow does so beside decimal fractions, and with integers that are not of 64 bits.
     """
-    rounded = [
-        k for k, column in enumerate(columns)
-        if column.dtype.kind == "f" and np.abs(column).max(initial=0) >= _LARGE
-    ]  # fmt: skip
+    floats = [k for k, column in enumerate(columns) if column.dtype.kind == "f"]
+    rounded = [k for k in floats if np.abs(columns[k]).max(initial=0) >= _LARGE]
     if not rounded:
         return columns
     lines = (json.loads(line) for block in reader.blocks() for _, line in block.filled_lines())

@@ -263,7 +263,8 @@ def _proof(session: Session) -> dict[str, Any]:
 
 def _weight_space(session: Session) -> dict[str, Any] | None:
     """One edge per row and the path of the weights, if there are exactly two weights."""
-    problem, run, step = session.problem, session.run, session.current
+    problem, run = session.problem, session.run
+    step = session.current
     if problem is None or run is None or len(problem.padded(0)) != 2:
         return None
     steps = run.steps[: session.position]

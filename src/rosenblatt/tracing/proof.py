@@ -120,7 +120,8 @@ def prove(
     if start is None and steps:
         start = problem.padded_weights(steps[0].weights_before, steps[0].bias_before)
     w = start or (0,) * len(u)
-    floor, ceiling, fall = float(dot(u, w)), float(dot(w, w)), 0.0
+    floor, ceiling = float(dot(u, w)), float(dot(w, w))
+    fall = 0.0
     points = [_point(0, u, w, alpha, floor, ceiling, fall)]
     for step in (step for step in steps if step.mistake):
         added = float(step.eta) * len(step.mistaken)

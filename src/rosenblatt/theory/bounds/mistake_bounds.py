@@ -81,7 +81,8 @@ def general_bound(
         raise ValueError(f"threshold must not be negative, got {threshold}")
     u = np.asarray(separator, dtype=np.float64).ravel()
     w0 = np.zeros_like(u) if start is None else np.asarray(start, dtype=np.float64).ravel()
-    a, b, c = float(w0 @ w0), float(w0 @ u), float(u @ u)
+    a, b = float(w0 @ w0), float(w0 @ u)
+    c = float(u @ u)
     gain = 2.0 * eta * functional_margin
     loss = 2.0 * eta * threshold + (eta * radius) ** 2
     # The derivative by α vanishes where c·g·α² - 2c·l·α + 2b·l - g·a = 0.

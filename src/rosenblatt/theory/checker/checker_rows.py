@@ -36,7 +36,8 @@ class SignedRows:
     """
 
     def __init__(self, values: Any, sides: Any, padded: bool) -> None:
-        self.values, self.sides, self.padded = values, sides, padded
+        self.values, self.sides = values, sides
+        self.padded = padded
         self.d = values.shape[1]
         self.used = np.flatnonzero(sides)
 
@@ -157,7 +158,8 @@ def _entries(part: Any, used: Any = None) -> tuple[Any, Any, Any, Any]:
         values = part.ravel()
     if used is not None:
         in_used = used[columns]
-        owner, columns, values = owner[in_used], columns[in_used], values[in_used]
+        owner, columns = owner[in_used], columns[in_used]
+        values = values[in_used]
     scales = np.array([1] * n, dtype=object)
     if values.dtype == object:
         # As objects: NumPy makes doubles of a list of integers of which one is in [2^63, 2^64).

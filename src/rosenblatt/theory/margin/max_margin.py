@@ -161,7 +161,8 @@ def enclose(
     lower = geometry.margin(*best)
     initial_size = max(64, min(4 * d, max(_BLOCK // d, _SPARSE_ROWS * problem.is_sparse)))
     rows = geometry.lowest_margin_rows(*best, initial_size)
-    upper, best_rows, weights = np.inf, rows, np.ones(len(rows))
+    upper = np.inf
+    best_rows, weights = rows, np.ones(len(rows))
     for _ in range(200):
         try:
             coefficients, separator = geometry.min_norm_point(rows, rtol, clock)
@@ -174,7 +175,8 @@ def enclose(
         if margin > lower:
             lower, best = margin, hyperplane
         if length < upper:
-            upper, best_rows, weights = length, rows, coefficients
+            upper = length
+            best_rows, weights = rows, coefficients
         support = rows[coefficients > 0]
         m = len(support)
         if upper - lower > rtol * upper and clock.has_time_for(_SECONDS * m * m * min(m, d)):
@@ -201,7 +203,8 @@ class _Geometry:
     """
 
     def __init__(self, problem: BinaryProblem, kind: str) -> None:
-        self.y, self.is_sparse, self.free_offset = problem.y, problem.is_sparse, kind == "geometric"
+        self.y, self.is_sparse = problem.y, problem.is_sparse
+        self.free_offset = kind == "geometric"
         with_pad = problem.padded and not self.free_offset
         self.exponent, self.X = 0, problem.approx
         if problem.row_exponent is not None:

@@ -84,7 +84,8 @@ def min_norm_by_newton(
     penalty = np.ones(Z.shape[1])
     if free_offset:
         penalty[-1] = _OFFSET_PENALTY
-    w, best, point = np.zeros(Z.shape[1]), np.inf, None
+    w, best = np.zeros(Z.shape[1]), np.inf
+    point = None
     for exponent in range(2, 16):
         try:
             w, losses = _minimise(Z, w, 10.0**-exponent * penalty, clock)

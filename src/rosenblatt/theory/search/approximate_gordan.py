@@ -132,7 +132,8 @@ def _is_balance(residual: Floats, ratios: Floats, min_eigenvalue: float, toleran
 
     `residual` is the sum of these rows; the eigenvalues of B'B exceed `min_eigenvalue`.
     """
-    k, m, low, high = len(residual), len(ratios), float(ratios.min()), float(ratios.max())
+    k, m = len(residual), len(ratios)
+    low, high = float(ratios.min()), float(ratios.max())
     # The second term bounds the rounding errors of k sums of m products of numbers up to one.
     size = float(np.linalg.norm(residual) + np.sqrt(k) * (m + 16) * _UNIT * m * high)
     # The ratio of norm to largest entry of a column grows by a factor of up to high/low.

@@ -203,7 +203,8 @@ def build_certificate(
     `rows` and `columns` are the indices of the problem's rows and columns in the data; `data` holds
     the fields of the certificate that describe the data.
     """
-    d, padded, v = problem.d, problem.padded, decision.weights
+    d, padded = problem.d, problem.padded
+    v = decision.weights
     # The column of ones follows all columns of the data.
     data_columns = [*columns.tolist(), data["n_columns"]]
 

@@ -139,7 +139,8 @@ class ReducedProblem:
     def __init__(
         self, problem: BinaryProblem, vectors: Sequence[NullVector], residuals: dict[int, Residual]
     ) -> None:
-        self.vectors, self.width, self.residuals = tuple(vectors), problem.width, residuals
+        self.vectors, self.residuals = tuple(vectors), residuals
+        self.width = problem.width
         held = problem.values.dtype.kind == "f" or problem.integral
         self.rounded = bool(residuals) and not (held and all(r.exact for r in residuals.values()))
         d, padded = problem.d, problem.padded

@@ -70,7 +70,8 @@ NO_LIMIT = Clock(None)
 
 # From this many columns on, factorising the Gram matrix keeps several threads busy (with sparse
 # rows, BLAS does little else). For smaller matrices, setting the limit costs more than it saves.
-_MANY_COLUMNS, _MANY_SPARSE_COLUMNS, _NUMBERS = 900, 1200, 1 << 19
+_MANY_COLUMNS, _MANY_SPARSE_COLUMNS = 900, 1200
+_NUMBERS = 1 << 19
 
 
 @contextmanager

@@ -70,7 +70,8 @@ class BinaryProblem:
     """
 
     def __init__(self, values: Any, y: Floats, padded: bool, rounded: bool = False) -> None:
-        self.values, self.y, self.padded, self.rounded = values, y, padded, rounded
+        self.values, self.y = values, y
+        self.padded, self.rounded = padded, rounded
         self.n, self.d = values.shape
         self.width = self.d + int(padded)
         self.is_sparse = sparse.issparse(values)

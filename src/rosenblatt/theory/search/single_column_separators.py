@@ -42,7 +42,8 @@ class ColumnSeparator:
 
 def column_separators(problem: BinaryProblem) -> Iterator[ColumnSeparator]:
     """The single columns that separate the classes, strictly or weakly."""
-    values, y, padded = problem.values, problem.y, problem.padded
+    values, y = problem.values, problem.y
+    padded = problem.padded
     columns = _candidates(values, y, padded)
     if len(columns) == 0:
         return

@@ -42,13 +42,15 @@ _STEPS = 40
 _RIDGE = 1e-13
 
 # The fewest and the most steps; in between, as many as read this many matrix entries.
-_MIN_STEPS, MAX_STEPS, _NUMBERS = 60, 800, 1 << 26
+_MIN_STEPS, MAX_STEPS = 60, 800
+_NUMBERS = 1 << 26
 _MEMORY = 10
 # A line search ends when the slope has fallen to this fraction.
 _SLOPE_RATIO = 0.5
 # Limits for the relative change that would turn the losses into a balance, estimated along one
 # direction: its mean square (for few columns; for many, times the columns) and its maximum.
-_MEAN_SQUARE, _COLUMNS_MEAN_SQUARE, _MAX_CHANGE = 0.008, 1.2, 0.85
+_MEAN_SQUARE, _COLUMNS_MEAN_SQUARE = 0.008, 1.2
+_MAX_CHANGE = 0.85
 # The factor by which the squared gradient norm must fall before a balance is tested for again.
 _RETRY_RATIO = 0.25
 
@@ -127,7 +129,8 @@ def _line_search(deficits: Floats, slopes: Floats) -> tuple[float, Floats, Float
     the derivative, which is piecewise linear and increasing; bisection where it leaves the bracket.
     """
     losses = np.maximum(deficits, 0.0)
-    low, high, length = 0.0, np.inf, 0.0
+    low, high = 0.0, np.inf
+    length = 0.0
     slope = first = float(losses @ slopes)
     for _ in range(30):
         curvature = float((slopes * (losses > 0)) @ slopes)
@@ -249,7 +252,8 @@ def penalised_newton(Z: Any, callback: Callable[[], object] = lambda: None) -> D
 
     `callback` is called before each step and may raise to stop.
     """
-    w, scores, penalty = np.zeros(Z.shape[1]), np.zeros(Z.shape[0]), 1e-4
+    w, scores = np.zeros(Z.shape[1]), np.zeros(Z.shape[0])
+    penalty = 1e-4
     last = np.inf
     for _ in range(STEPS):
         callback()

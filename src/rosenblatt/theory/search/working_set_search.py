@@ -95,7 +95,8 @@ class _WorkingSet:
     """
 
     def __init__(self, problem: BinaryProblem, rows: Indices, clock: Clock) -> None:
-        self.problem, self.rows, self.clock = problem, rows, clock
+        self.problem, self.rows = problem, rows
+        self.clock = clock
         equilibrated = equilibrate(problem.block(rows, signed=False), problem.y[rows])
         self.Z, self.columns, self.scale, self.rows_scale = equilibrated
         self.can_prove_balance = problem.row_exponent is None and (
