@@ -209,39 +209,45 @@ def detect_features(
         if expect_text:
             raise OptionError(_NO_TEXT)
         return Features(reader.kind.origin, (), None, ngrams)
-    head = reader.head()
-    path, names = reader.files[0], head.column_names
-    name = joined_label_name(joined_label(label), names, path)
-    parts = indicator_columns(name, names)
-    texts = [text] if isinstance(text, str) else list(text or ())
-    kinds = (
-        {str(key): kind for key, kind in columns.items()} if isinstance(columns, Mapping) else {}
-    )
-    only = texts or None
-    if columns is not None:
-        only = None if isinstance(columns, Mapping) else [*columns, *texts]
-    _require_columns([*(only or ()), *texts, *kinds], names, path)
-    for one in parts or (name,):
-        if one in texts or one in kinds:
-            raise OptionError(f"{one!r} is the label: it cannot be a feature as well")
-    features = {*(only or ()), *(key for key, kind in kinds.items() if kind != "ignore")}
-    _require_cells([*(parts or (name,)), *features], head, path)
-    kinds = {**reader.kind.kinds, **kinds}
-    kinds |= dict.fromkeys(texts, "text")
-    if only is not None:
-        chosen = set(only)
-        kinds |= {key: "ignore" for key in names if key not in chosen}
-    kinds |= dict.fromkeys(parts, "ignore")
-    guessed = guess_columns(head, name, kinds, missing)
-    if not guessed:
+    head, path = reader.head(), reader.files[0]
+    name = joined_label_name(joined_label(label), head.column_names, path)
+    indicators = indicator_columns(name, head.column_names)
+    kinds = _chosen_kinds(text, columns, indicators or (name,), head, path)
+    kinds = {**reader.kind.kinds, **kinds, **dict.fromkeys(indicators, "ignore")}
+    features = guess_columns(head, name, kinds, missing)
+    if not features:
         raise DataError("no column is left to learn from", path=path)
-    if expect_text and not any(c.kind == "text" for c in guessed):
-        guessed = _with_text(head, guessed, kinds, missing)
-    _check_scales(guessed, path)
-    if parts and separator is not None:
+    if expect_text and not any(c.kind == "text" for c in features):
+        features = _with_text(head, features, kinds, missing)
+    _check_scales(features, path)
+    if indicators and separator is not None:
         raise OptionError("a label separator has no effect on indicator columns of labels")
-    separator = SEPARATOR if parts else separator
-    return Features("table", guessed, name, ngrams, missing, separator)
+    separator = SEPARATOR if indicators else separator
+    return Features("table", features, name, ngrams, missing, separator)
+
+
+def _chosen_kinds(
+    text: str | Iterable[str] | None,
+    columns: Iterable[str] | Mapping[str, str] | None,
+    labels: tuple[str, ...],
+    head: pa.Table,
+    path: str,
+) -> dict[str, str]:
+    """The kinds of columns by the options `text` and `columns`, checked."""
+    texts = [text] if isinstance(text, str) else list(text or ())
+    kinds = {str(n): kind for n, kind in columns.items()} if isinstance(columns, Mapping) else {}
+    others = [] if columns is None or isinstance(columns, Mapping) else list(columns)
+    _require_columns([*others, *texts, *kinds], head.column_names, path)
+    for label in labels:
+        if label in texts or label in kinds:
+            raise OptionError(f"{label!r} is the label: it cannot be a feature as well")
+    kinds |= dict.fromkeys(texts, "text")
+    used = [name for name, kind in kinds.items() if kind != "ignore"]
+    _require_cells([*labels, *others, *used], head, path)
+    if isinstance(columns, Mapping) or (columns is None and not texts):
+        return kinds
+    chosen = {*others, *texts}
+    return kinds | {name: "ignore" for name in head.column_names if name not in chosen}
 
 
 def _check_scales(columns: tuple[Column, ...], path: str) -> None:
