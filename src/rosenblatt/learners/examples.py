@@ -180,54 +180,44 @@ def check_sparse(X: Any) -> None:
     >>> check_sparse(X)
     Traceback (most recent call last):
     ...
-    ValueError: X is not a sound CSR matrix: a column lies outside of its 2 columns.
+    ValueError: X is not a sound CSR matrix: indices must be < 2
     """
     kind = getattr(X, "format", None)
-    if kind == "coo" and hasattr(X, "coords"):
-        for numbers, size in zip(X.coords, X.shape, strict=True):
-            if numbers.shape != X.data.shape or not _lie_below(numbers, size):
-                raise ValueError(f"X is not a sound COO matrix: an index lies outside {X.shape}.")
-    elif kind == "lil" and hasattr(X, "rows"):
-        for row, columns in enumerate(X.rows):
-            if len(columns) != len(X.data[row]) or not all(0 <= j < X.shape[1] for j in columns):
-                raise ValueError(f"X is not a sound LIL matrix: row {row} has a column outside.")
-    elif kind == "dia" and hasattr(X, "offsets"):
-        if X.data.ndim != 2 or X.offsets.shape != X.data.shape[:1]:
-            raise ValueError("X is not a sound DIA matrix: each diagonal needs an offset.")
-    elif kind in ("csr", "csc", "bsr") and hasattr(X, "indptr") and X.ndim == 2:
-        _check_compressed(X)
+    try:
+        if kind in ("csr", "csc", "bsr") and X.ndim == 2 and not _is_sound_csr(X):
+            X.check_format(full_check=True)
+        elif kind == "coo":
+            type(X)((X.data, X.coords), shape=X.shape)  # the constructor checks the indices
+        elif kind == "lil":
+            _check_lists(X)
+        elif kind == "dia" and (X.data.ndim != 2 or X.offsets.shape != X.data.shape[:1]):
+            raise ValueError("each diagonal needs an offset")
+    except (ValueError, IndexError) as error:
+        raise ValueError(f"X is not a sound {kind.upper()} matrix: {error}") from None
 
 
-def _check_compressed(X: Any) -> None:
-    """Refuse a CSR, CSC or BSR matrix whose pointers or indices are out of range."""
-    name, (major, minor) = X.format.upper(), X.shape[:: -1 if X.format == "csc" else 1]
-    of_major, of_minor = ("column", "row") if name == "CSC" else ("row", "column")
-    if name == "BSR":
-        major, minor = major // X.data.shape[1], minor // X.data.shape[2]
-    entries, wrong = len(X.data), f"X is not a sound {name} matrix"
-    if X.indptr.shape != (major + 1,) or X.indices.ndim != 1 or X.indices.size < entries:
-        raise ValueError(
-            f"{wrong}: {major} {of_major}s, {X.indptr.size} {of_major} pointers, "
-            f"{X.indices.size} {of_minor}s and {entries} values."
-        )
-    if X.indptr.dtype.kind not in "iu" or X.indices.dtype.kind not in "iu":
-        raise ValueError(f"{wrong}: its indices are not whole numbers.")
-    starts, ends = X.indptr[:-1], X.indptr[1:]
-    outside = (ends < starts) | (ends > entries)
-    if outside.any() or X.indptr[0] != 0:
-        at = 0 if X.indptr[0] != 0 else int(outside.argmax())
-        raise ValueError(f"{wrong}: the pointers of {of_major} {at} lead outside.")
-    if not _lie_below(X.indices[: int(X.indptr[-1])], minor):
-        raise ValueError(f"{wrong}: a {of_minor} lies outside of its {minor} {of_minor}s.")
+def _is_sound_csr(X: Any) -> bool:
+    """Whether this is a CSR matrix without a fault, in a third of the time that SciPy takes."""
+    n, d = X.shape
+    pointers, columns = X.indptr, X.indices
+    if X.format != "csr" or pointers.shape != (n + 1,) or columns.ndim != 1 or pointers[0] != 0:
+        return False
+    if pointers.dtype.kind not in "iu" or columns.dtype.kind not in "iu":
+        return False
+    stored = int(pointers[-1])
+    if not 0 <= stored <= min(len(X.data), columns.size) or (pointers[1:] < pointers[:-1]).any():
+        return False
+    columns = columns[:stored]
+    if columns.dtype.itemsize == 4 and columns.flags.c_contiguous and stored:  # one pass
+        return int(columns.view(np.uint32).max()) < min(d, 1 << 31)
+    return stored == 0 or (int(columns.min()) >= 0 and int(columns.max()) < d)
 
 
-def _lie_below(numbers: Array, limit: int) -> bool:
-    """Whether ``0 <= number < limit`` for all numbers; one pass for 32-bit numbers."""
-    if not numbers.size:
-        return True
-    if numbers.dtype.itemsize == 4 and numbers.flags.c_contiguous:
-        return int(numbers.view(np.uint32).max()) < min(limit, 1 << 31)
-    return int(numbers.min()) >= 0 and int(numbers.max()) < limit
+def _check_lists(X: Any) -> None:
+    """Refuse a matrix of lists with a column out of range, or without a value for each."""
+    for row, columns in enumerate(X.rows):
+        if len(columns) != len(X.data[row]) or not all(0 <= j < X.shape[1] for j in columns):
+            raise ValueError(f"row {row} has a column outside, or one without a value")
 
 
 def csr_rows(X: sparse.csr_matrix | sparse.csr_array) -> Csr:
@@ -236,7 +226,7 @@ def csr_rows(X: sparse.csr_matrix | sparse.csr_array) -> Csr:
     Entries may come in any order, and stay in it: their sums are made in that order, which decides
     the last bits. Duplicate columns of a row are summed in a copy.
     """
-    _check_compressed(X)
+    check_sparse(X)
     if X.shape[1] > 1 << 32:
         raise ValueError(f"X has {X.shape[1]} columns; at most 2^32 are possible.")
     pointers = X.indptr.astype(np.uint64)
