@@ -30,8 +30,8 @@ def certify(
 ) -> None:
     """Decide whether a hyperplane separates the classes, and prove it.
 
-    Integers are read exactly, decimal fractions as the nearest double. Labels are text: 1, 01 and
-    1.0 are three classes.
+    Integers are read exactly, decimal fractions as the nearest double; svmlight files may hold
+    doubles only. Labels are text: 1, 01 and 1.0 are three classes.
 
     Examples:
 
