@@ -45,6 +45,18 @@ def test_each_source_file_has_a_test_file_or_is_listed_with_the_tests_that_cover
     assert not missing, f"write tests/.../test_NAME.py or add to tests/layout.toml: {missing}"
 
 
+def test_the_list_names_files_that_exist():
+    files = [file.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*.py")]
+    stale = [
+        name
+        for pattern in COVERED
+        for name in _alternatives(pattern)
+        if not any(fnmatch(file, name) for file in files)
+    ]
+    missing = [test for tests in COVERED.values() for test in tests if not (TESTS / test).is_file()]
+    assert not stale + missing, f"remove from tests/layout.toml: {stale + missing}"
+
+
 def test_the_package_says_that_it_is_typed():
     assert (PACKAGE / "py.typed").is_file()
 
