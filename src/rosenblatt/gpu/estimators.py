@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 from rosenblatt.estimators import kernel_perceptron, perceptron
 from rosenblatt.estimators._classifier import Classifier
 from rosenblatt.estimators._input import FLOATS
-from rosenblatt.estimators._linear import Run, linear_scores
+from rosenblatt.estimators._linear import Run
 from rosenblatt.gpu.device import (
     DeviceError,
     current_device,
@@ -147,7 +147,10 @@ class Perceptron(OnDevice, perceptron.Perceptron):
             return super()._scores_of(X)
         xp = current_device().xp
         with translated_errors():
-            scores = linear_scores(X, *map(xp.asarray, self._predicting()))
+            weights, bias = self._predicting()
+            scores = X @ xp.asarray(weights).T + xp.asarray(bias.astype(weights.dtype))
+            if scores.shape[1] == 1:
+                return scores[:, 0]
             if self.multiclass_ == "ovo" and len(self.classes_) > 2:
                 return votes(scores, self._learner.problems)
             return scores
