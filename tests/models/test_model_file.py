@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from tests.models.test_estimator_file import altered
 
 from rosenblatt import ModelFormatError, load, save, train
 from rosenblatt.data import Features
@@ -129,6 +131,26 @@ def test_files_that_make_no_sense_are_refused(arrays, about, message, tmp_path):
     tensorfile.write(tmp_path / "a.model", ARRAYS | arrays, about)
     with pytest.raises(ModelFormatError, match=message):
         load(tmp_path / "a.model")
+
+
+def test_an_altered_file_is_refused_or_is_a_model_that_works(trained):
+    arrays, about = model_file._content(trained)
+    table, refused, works = {"x": [1, 2], "text": ["word1 and", "word2"]}, 0, 0
+    for changed in altered(json.loads(json.dumps(about))):
+        try:
+            model = model_file.model_from("a.model", arrays, changed)
+        except ModelFormatError:
+            refused += 1
+            continue
+        assert len(model.predict(table)) == 2
+        assert model.explain({"x": 1, "text": "word1"}).labels or model.multilabel
+        assert model.compressed().precision == "int8"
+        for epoch in model.history:
+            assert type(epoch["updates"]) is int
+        model_file.model_from("a.model", *model_file._content(model))
+        works += 1
+    assert refused > 200
+    assert works > 100
 
 
 def test_a_safetensors_file_of_another_program_is_refused(tmp_path):

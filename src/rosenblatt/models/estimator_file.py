@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, astuple, replace
+from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,8 +18,14 @@ from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.log import MOST_COPIES, DualState, Log, Moment
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.weights import Weights
-from rosenblatt.models.tensorfile import expect, state_arrays, state_from
-from rosenblatt.training import Epoch, Progress
+from rosenblatt.models.tensorfile import (
+    check_number,
+    epochs_from,
+    expect,
+    state_arrays,
+    state_from,
+)
+from rosenblatt.training import Progress
 from rosenblatt.training.defaults import ROWS_THAT_DECIDE, MeanSquare
 
 Arrays = dict[str, np.ndarray]
@@ -82,7 +88,7 @@ def from_file(arrays: Arrays, about: About) -> Classifier:
     model._check_parameters()
     model.classes_ = _classes_from(about)
     model.n_features_in_ = about["n_features"] if is_kernel else arrays["coef"].shape[1]
-    _check_number("n_features", model.n_features_in_, int)
+    check_number("n_features", model.n_features_in_, int)
     if about["feature_names"]:
         model.feature_names_in_ = np.array([str(n) for n in about["feature_names"]], dtype=object)
         if len(model.feature_names_in_) != model.n_features_in_:
@@ -95,7 +101,7 @@ def from_file(arrays: Arrays, about: About) -> Classifier:
         _restore_linear(model, arrays, about)
         model._progress = progress
         describe_run(model, progress)
-        _check_number("n_iter", about["n_iter"], int)
+        check_number("n_iter", about["n_iter"], int)
         model.n_iter_ = about["n_iter"]
         progress.history = []
     _restore_recent(model, arrays)
@@ -155,21 +161,9 @@ def _progress_from(counts: dict[str, Any], history: list[dict[str, Any]]) -> Pro
     if not isinstance(reason, str | None):
         raise ValueError(f"{reason!r} is not the reason why a run stops")
     for name in ("visits", "updates", "epoch", "run"):
-        _check_number(name, counts[name], int)
-    _check_number("steps", counts["steps"])
-    epochs = [Epoch(**epoch) for epoch in history]
-    for epoch in epochs:
-        for name in ("epoch", "updates", "updated_rows"):
-            _check_number(name, getattr(epoch, name), int)
-        if not all(type(number) in (int, float) for number in astuple(epoch)):
-            raise ValueError(f"the history holds {epoch}")
-    return Progress(history=epochs, **{name: counts[name] for name in _COUNTS})
-
-
-def _check_number(name: str, number: Any, *kinds: type, most: float = 2**53) -> None:
-    """Raise ValueError unless this is a number from 0 to `most`, and of one of these types."""
-    if type(number) not in (kinds or (int, float)) or not 0 <= number <= most:
-        raise ValueError(f"{name} is {number!r}")
+        check_number(name, counts[name], int)
+    check_number("steps", counts["steps"])
+    return Progress(history=epochs_from(history), **{name: counts[name] for name in _COUNTS})
 
 
 def _restore_recent(model: Any, arrays: Arrays) -> None:
@@ -237,10 +231,10 @@ def _multiclass_from(about: About, model: Any) -> str:
 
 def _mean_square_from(plain: dict[str, Any]) -> MeanSquare:
     square = MeanSquare(**plain)
-    _check_number("the mean square", square.value, most=sys.float_info.max)
-    _check_number("the sum of squares", square.total, most=sys.float_info.max)
+    check_number("the mean square", square.value, most=sys.float_info.max)
+    check_number("the sum of squares", square.total, most=sys.float_info.max)
     if square.rows is not None:
-        _check_number("the number of rows that decide", square.rows, int, most=ROWS_THAT_DECIDE - 1)
+        check_number("the number of rows that decide", square.rows, int, most=ROWS_THAT_DECIDE - 1)
     return square
 
 
@@ -277,7 +271,7 @@ def _restore_dual(model: Any, arrays: Arrays, about: About) -> None:
     model._kernel = replace(fixed, unit=float(about["unit"]))
     if not 0 < model._kernel.unit < np.inf:
         raise ValueError(f"{about['unit']!r} is not a mean of Gram entries")
-    _check_number("rows_seen", about["rows_seen"], int)
+    check_number("rows_seen", about["rows_seen"], int)
     model._rows_seen, model.support_ = about["rows_seen"], arrays["support"]
     expect("support", model.support_, np.int64, (len(model.support_),))
     if model.kernel == "precomputed":

@@ -190,8 +190,8 @@ class Model:
         """
         predictions = self.predict(X)
         truth = np.asarray(y) if self.multilabel else spelled_labels(y)
-        if len(truth) != len(predictions):
-            raise ValueError(f"there are {len(predictions)} rows and {len(truth)} labels")
+        if truth.shape != predictions.shape:
+            raise ValueError(f"expected labels of shape {predictions.shape}, got {truth.shape}")
         return 1.0 - float(np.mean(differ(predictions, truth)))
 
     def explain(self, row: Any) -> Explanation:

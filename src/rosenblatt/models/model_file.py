@@ -15,7 +15,7 @@ from rosenblatt.errors import ModelFormatError
 from rosenblatt.models import tensorfile
 from rosenblatt.models.calibration import Calibration
 from rosenblatt.models.model import Array, Model
-from rosenblatt.models.tensorfile import Arrays, expect, reporting_damage
+from rosenblatt.models.tensorfile import Arrays, epochs_from, expect, reporting_damage
 
 FORMAT = "rosenblatt-model"
 VERSION = 5
@@ -155,6 +155,7 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
     if precision != "float32":
         weights = unscaled(weights, array("scale", np.float32, (problems,)))
     bias = array("bias", np.float64, (problems,))
+    epochs_from(about["history"])
     for name, kind in (("parameters", dict), ("history", list), ("words", dict)):
         if not isinstance(about[name], kind):
             raise ValueError(f"{name} is not a {kind.__name__}")

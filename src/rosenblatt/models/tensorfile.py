@@ -7,6 +7,7 @@ import os
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from rosenblatt.atomic_files import atomic_write
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.kernels.cells import BOOK
 from rosenblatt.learners.weights import State
+from rosenblatt.training.history import Epoch
 
 # What checking the content of a damaged file may raise.
 _CONTENT_ERRORS = (
@@ -131,6 +133,23 @@ def expect(name: str, array: Array, kind: Any, shape: tuple[int, ...]) -> None:
         raise ValueError(f"{name} is {array.dtype}{array.shape}, not {kind}{shape}")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError(f"{name} holds numbers that are not finite")
+
+
+def check_number(name: str, number: Any, *kinds: type, most: float = 2**53) -> None:
+    """Raise ValueError unless this is a number from 0 to `most`, and of one of these types."""
+    if type(number) not in (kinds or (int, float)) or not 0 <= number <= most:
+        raise ValueError(f"{name} is {number!r}")
+
+
+def epochs_from(history: list[dict[str, Any]]) -> list[Epoch]:
+    """The epochs of a file; a ValueError if an entry is none, or has something but numbers."""
+    epochs = [Epoch(**epoch) for epoch in history]
+    for epoch in epochs:
+        for name in ("epoch", "updates", "updated_rows"):
+            check_number(name, getattr(epoch, name), int)
+        if not all(type(number) in (int, float) for number in astuple(epoch)):
+            raise ValueError(f"the history holds {epoch}")
+    return epochs
 
 
 def state_arrays(state: State, prefix: str) -> dict[str, Array]:
