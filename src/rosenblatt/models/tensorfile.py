@@ -17,7 +17,7 @@ from rosenblatt.atomic_files import atomic_write
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.kernels.cells import BOOK
 from rosenblatt.learners.weights import State
-from rosenblatt.training.history import Epoch
+from rosenblatt.training import Epoch
 
 # What checking the content of a damaged file may raise.
 _CONTENT_ERRORS = (
