@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from rosenblatt.kernels import learn
 from rosenblatt.kernels.rows import Dense, Screened
 from rosenblatt.learners.examples import examples_of
-from rosenblatt.learners.parts import tally_of
-from rosenblatt.learners.protocol import Limits
+from rosenblatt.learners.parts import counts_of
 from rosenblatt.learners.survey import survey
 
 
@@ -18,17 +17,18 @@ def screened_rows(X):
 
 
 def walked(rows, codes, order, *, thresholds, padding, omega, w, bias):
-    """Weights, book, tally and scores after two walks."""
+    """Weights, book, counts and scores after two walks."""
     w, book = w.copy(), np.zeros((4, 1))
     book[learn.BIAS] = bias
-    rule, tally = np.array([*thresholds, padding]), tally_of((0, 1), Limits())
+    rule, counts = np.array([*thresholds, padding]), counts_of()
     seen = np.empty((len(order), 1), w.dtype)
     for _ in range(2):
         learn.walk_one(
-            rows, codes, omega, order, np.ones(1), w, np.ones(1, np.float32), book, rule, tally,
+            rows, codes, omega, order, np.ones(1), w, np.ones(1, np.float32), book, rule,
+            learn.Task(), counts,
             seen,
         )  # fmt: skip
-    return w, book, tally, seen
+    return w, book, counts, seen
 
 
 def assert_same_walk(X, codes, order, **options):
@@ -115,11 +115,11 @@ def test_rows_far_from_the_line_are_not_read():
 def test_a_margin_of_exactly_the_threshold_is_read_and_corrected():
     X = np.array([[2.0, 0.0], [0.0, 2.0]] * 4, np.float32)
     codes, order = np.ones(8, np.int32), np.arange(8, dtype=np.uint64)
-    w, _, tally, _ = walked(
+    w, _, counts, _ = walked(
         screened_rows(X), codes, order, thresholds=(2.0, 2.0), padding=0.0, omega=np.ones(1),
         w=np.ones(2, np.float32), bias=0.0,
     )  # fmt: skip
-    assert tally[learn.UPDATES] == 2
+    assert counts[learn.UPDATES] == 2
     assert w.tolist() == [3.0, 3.0]
 
 

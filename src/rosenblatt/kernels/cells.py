@@ -1,4 +1,4 @@
-"""Walks of all rules but the perceptron: what they keep per feature lies in cells.
+"""Cells: what all rules but the perceptron keep per feature and problem.
 
 Cells lie one after the other in a vector; the cell of feature j and problem c is number
 ``j·stride + c`` for sparse rows (stride problems, so that a feature's cells are neighbours) and
@@ -12,25 +12,14 @@ Cells lie one after the other in a vector; the cell of feature j and problem c i
 ``rule`` is the named tuple of the numbers of a rule; its record (:mod:`rosenblatt.rules.registry`)
 says which step and storage it has, and each rule is compiled as a kernel of its own when it is
 first used. ``sums`` are the averaging sums of the cells, empty if nothing is averaged: a change Δ
-adds ``book[SCALES]·Δ``. The other arguments are those of :mod:`rosenblatt.kernels.learn`.
+adds ``book[SCALES]·Δ``.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from rosenblatt.kernels.fetch import fetch
 from rosenblatt.kernels.jit import REORDER, by_class, by_layout, inlined, kernel
-from rosenblatt.kernels.learn import (
-    ALLOWED,
-    LONGEST,
-    RUN,
-    UPDATED,
-    UPDATES,
-    VISITED,
-    sign_of,
-    strongest_but,
-)
 from rosenblatt.kernels.rows import dot, rate_of, square
 from rosenblatt.rules.registry import rule_of
 
@@ -91,32 +80,32 @@ depth = by_storage(  # numbers per cell
 
 
 @kernel
-def plain_read(rule, cells, sums, i, book):
+def plain_read(rule, cells, sums, i, book, penalty):
     """The weight in cell i, and 0 for its variance."""
     return cells[i], cells.dtype.type(0)
 
 
 @kernel
-def variances_read(rule, cells, sums, i, book):
+def variances_read(rule, cells, sums, i, book, penalty):
     """The weight in cell i, and its variance."""
     return cells[TWO * i], cells[TWO * i + ONE]
 
 
 @kernel
-def recompute_weight(rule, cells, sums, i, before, book):
+def recompute_weight(rule, cells, sums, i, before, book, penalty):
     """Compute the weight in cell i from z and n; it was `before`."""
     z, n = np.float64(cells[THREE * i + ONE]), np.float64(cells[THREE * i + TWO])
-    cells[THREE * i] = weight_of(rule, z, n, penalty_of(rule, book[STEPS, 0]))
+    cells[THREE * i] = weight_of(rule, z, n, penalty)
     if sums.size > 0:
         sums[i] += book[SCALES, 0] * (np.float64(cells[THREE * i]) - before)
 
 
 @kernel
-def adaptive_read(rule, cells, sums, i, book):
+def adaptive_read(rule, cells, sums, i, book, penalty):
     """The weight in cell i, after its deferred penalty, and 0 for its variance."""
     before = cells[THREE * i]
-    if before != 0.0 and penalty_of(rule, book[STEPS, 0]) > 0.0:
-        recompute_weight(rule, cells, sums, i, np.float64(before), book)
+    if penalty > 0.0 and before != 0.0:
+        recompute_weight(rule, cells, sums, i, np.float64(before), book, penalty)
     return cells[THREE * i], cells.dtype.type(0)
 
 
@@ -126,7 +115,7 @@ read_weight = by_storage(
 
 
 @kernel
-def plain_update(rule, cells, sums, i, x, tau, beta, book):
+def plain_update(rule, cells, sums, i, x, tau, beta, book, penalty):
     """``w += τ·x`` for the entry x of a row."""
     change = cells.dtype.type(tau) * x
     cells[i] += change
@@ -135,7 +124,7 @@ def plain_update(rule, cells, sums, i, x, tau, beta, book):
 
 
 @kernel
-def variances_update(rule, cells, sums, i, x, tau, beta, book):
+def variances_update(rule, cells, sums, i, x, tau, beta, book, penalty):
     """``w += τ·σ·x`` and ``σ -= β·(σ·x)²``."""
     spread = cells[TWO * i + ONE] * x
     change = cells.dtype.type(tau) * spread
@@ -146,13 +135,13 @@ def variances_update(rule, cells, sums, i, x, tau, beta, book):
 
 
 @kernel
-def adaptive_update(rule, cells, sums, i, x, tau, beta, book):
+def adaptive_update(rule, cells, sums, i, x, tau, beta, book, penalty):
     """Add the gradient ``-τ·x`` to z and its square to n, and compute the weight from them."""
     g, before = -tau * np.float64(x), np.float64(cells[THREE * i])
     n = np.float64(cells[THREE * i + TWO])
     cells[THREE * i + ONE] += increment_of(rule, g, n, before)
     cells[THREE * i + TWO] += g * g
-    recompute_weight(rule, cells, sums, i, before, book)
+    recompute_weight(rule, cells, sums, i, before, book, penalty)
 
 
 update_cell = by_storage(
@@ -173,12 +162,13 @@ takes_zeros = by_storage(
 @kernel(fastmath=REORDER)
 def dense_dot_and_variance(rows, row, rule, cells, sums, stride, c, book):
     """The product of a row with the weights of problem c, and the variance of the row."""
+    penalty = penalty_of(rule, book[STEPS, 0])
     X = rows.X
     s, v, first = cells.dtype.type(0), cells.dtype.type(0), np.int64(c) * X.shape[1]
     for j in range(X.shape[1]):
         if not takes_zeros(rule) and X[row, j] == 0:
             continue
-        w, spread = read_weight(rule, cells, sums, np.uint64(first + j), book)
+        w, spread = read_weight(rule, cells, sums, np.uint64(first + j), book, penalty)
         s += X[row, j] * w
         v += X[row, j] * X[row, j] * spread
     return s, v
@@ -187,12 +177,15 @@ def dense_dot_and_variance(rows, row, rule, cells, sums, stride, c, book):
 @kernel(fastmath=REORDER)
 def csr_dot_and_variance(rows, row, rule, cells, sums, stride, c, book):
     """The same for a sparse row."""
+    penalty = penalty_of(rule, book[STEPS, 0])
     data, columns, pointers = rows
     s, v = cells.dtype.type(0), cells.dtype.type(0)
     for j in range(pointers[row], pointers[row + np.uint64(1)]):
         if not takes_zeros(rule) and data[j] == 0:
             continue
-        w, spread = read_weight(rule, cells, sums, np.uint64(columns[j]) * stride + c, book)
+        w, spread = read_weight(
+            rule, cells, sums, np.uint64(columns[j]) * stride + c, book, penalty
+        )
         s += data[j] * w
         v += data[j] * data[j] * spread
     return s, v
@@ -201,21 +194,24 @@ def csr_dot_and_variance(rows, row, rule, cells, sums, stride, c, book):
 @kernel
 def packed_dot_and_variance(rows, row, rule, cells, sums, stride, c, book):
     """The same for a packed row."""
+    penalty = penalty_of(rule, book[STEPS, 0])
     near, far, columns, values, bases, pointers = rows
     end, base = row + np.uint64(1), bases[row]
     s, v = cells.dtype.type(0), cells.dtype.type(0)
     for j in range(pointers[row, 0], pointers[end, 0]):
-        w, spread = read_weight(rule, cells, sums, np.uint64(near[j]) * stride + c, book)
+        w, spread = read_weight(rule, cells, sums, np.uint64(near[j]) * stride + c, book, penalty)
         s += w
         v += spread
     for j in range(pointers[row, 1], pointers[end, 1]):
-        w, spread = read_weight(rule, cells, sums, np.uint64(far[j]) * stride + c, book)
+        w, spread = read_weight(rule, cells, sums, np.uint64(far[j]) * stride + c, book, penalty)
         s += w
         v += spread
     s *= base
     v *= base * base
     for j in range(pointers[row, 2], pointers[end, 2]):
-        w, spread = read_weight(rule, cells, sums, np.uint64(columns[j]) * stride + c, book)
+        w, spread = read_weight(
+            rule, cells, sums, np.uint64(columns[j]) * stride + c, book, penalty
+        )
         s += values[j] * w
         v += values[j] * values[j] * spread
     return s, v
@@ -232,44 +228,47 @@ dot_and_variance = by_layout(
 @kernel
 def dense_update_row(rows, row, rule, cells, sums, rates, stride, c, tau, beta, book):
     """Correct the cells of problem c by a row, its features times their rates."""
+    penalty = penalty_of(rule, book[STEPS, 0])
     X = rows.X
     first = np.int64(c) * X.shape[1]
     for j in range(X.shape[1]):
         if not takes_zeros(rule) and X[row, j] == 0:
             continue
         x = X[row, j] * rate_of(rates, np.uint32(j))
-        update_cell(rule, cells, sums, np.uint64(first + j), x, tau, beta, book)
+        update_cell(rule, cells, sums, np.uint64(first + j), x, tau, beta, book, penalty)
 
 
 @kernel
 def csr_update_row(rows, row, rule, cells, sums, rates, stride, c, tau, beta, book):
     """The same for a sparse row."""
+    penalty = penalty_of(rule, book[STEPS, 0])
     data, columns, pointers = rows
     for j in range(pointers[row], pointers[row + np.uint64(1)]):
         if not takes_zeros(rule) and data[j] == 0:
             continue
         at = columns[j]
         x = data[j] * rate_of(rates, at)
-        update_cell(rule, cells, sums, np.uint64(at) * stride + c, x, tau, beta, book)
+        update_cell(rule, cells, sums, np.uint64(at) * stride + c, x, tau, beta, book, penalty)
 
 
 @kernel
 def packed_update_row(rows, row, rule, cells, sums, rates, stride, c, tau, beta, book):
     """The same for a packed row."""
+    penalty = penalty_of(rule, book[STEPS, 0])
     near, far, columns, values, bases, pointers = rows
     end, base = row + np.uint64(1), bases[row]
     for j in range(pointers[row, 0], pointers[end, 0]):
         at = np.uint32(near[j])
         x = base * rate_of(rates, at)
-        update_cell(rule, cells, sums, np.uint64(at) * stride + c, x, tau, beta, book)
+        update_cell(rule, cells, sums, np.uint64(at) * stride + c, x, tau, beta, book, penalty)
     for j in range(pointers[row, 1], pointers[end, 1]):
         at = far[j]
         x = base * rate_of(rates, at)
-        update_cell(rule, cells, sums, np.uint64(at) * stride + c, x, tau, beta, book)
+        update_cell(rule, cells, sums, np.uint64(at) * stride + c, x, tau, beta, book, penalty)
     for j in range(pointers[row, 2], pointers[end, 2]):
         at = columns[j]
         x = values[j] * rate_of(rates, at)
-        update_cell(rule, cells, sums, np.uint64(at) * stride + c, x, tau, beta, book)
+        update_cell(rule, cells, sums, np.uint64(at) * stride + c, x, tau, beta, book, penalty)
 
 
 update_row = by_layout(
@@ -360,89 +359,7 @@ update_bias = by_storage(
 )
 
 
-# The walks
-
-
-@kernel
-def walk_problem(rows, codes, omega, order, etas, cells, sums, rates, book, rule, tally, seen):
-    """Walk with one weight vector; ``seen`` gets (score, 1 if corrected) of each visit."""
-    weighted, varying = np.uint64(omega.size > 1), np.int64(etas.size > 1)
-    for i in range(order.size):
-        fetch(rows, order, i, cells, depth(rule))
-        row = order[i]
-        product, v = score(rule, rows, row, cells, sums, np.uint64(1), np.uint64(0), book)
-        s = seen.dtype.type(product * book[SCALE, 0] + book[BIAS, 0])
-        seen[i, 0], seen[i, 1], tally[VISITED] = s, 0.0, i + 1
-        sign = sign_of(codes[row], tally)
-        if sign == 0.0:
-            continue
-        weight, eta, m = omega[row * weighted], etas[i * varying], sign * np.float64(s)
-        tau = beta = 0.0
-        if m <= margin_limit(rule):
-            q = length(rule, rows, row, v, rates, book, 0)
-            tau, beta = coefficients(rule, m, q, weight, eta)
-        if tau != 0.0:
-            if tally[RUN] > tally[LONGEST] or tally[UPDATES] >= tally[ALLOWED]:
-                tally[VISITED] = i
-                return
-            pull = sign * tau / book[SCALE, 0]
-            update_row(
-                rows, row, rule, cells, sums, rates, np.uint64(1), np.uint64(0), pull, beta, book
-            )
-            update_bias(rule, book, 0, sign * tau, beta)
-            seen[i, 1] = 1.0
-            tally[UPDATES] += 1
-            tally[UPDATED] += 1
-            tally[RUN] = 0
-        else:
-            tally[RUN] += 1
-        finish_step(rule, cells, sums, book, eta, weight)
-
-
-@kernel
-def walk_jointly(rows, codes, omega, order, etas, cells, sums, rates, book, rule, tally, seen):
-    """Walk with one weight vector per class: the right class up, its best rival down.
-
-    It is the walk of a single problem with the example ``(x for the right class, -x for the
-    rival)``, whose label is +1.
-    """
-    weighted, varying = np.uint64(omega.size > 1), np.int64(etas.size > 1)
-    classes = seen.shape[1]
-    stride = np.uint64(classes)
-    for i in range(order.size):
-        fetch(rows, order, i, cells, depth(rule) * classes)
-        row, s, tally[VISITED] = order[i], seen[i], i + 1
-        label = np.int64(codes[row])
-        for c in range(classes):
-            product, _ = dot_and_variance(rows, row, rule, cells, sums, stride, np.uint64(c), book)
-            s[c] = product * book[SCALE, 0] + book[BIAS, c]
-        rival = np.int64(strongest_but(s, label))
-        weight, eta = omega[row * weighted], etas[i * varying]
-        m = np.float64(s[label]) - np.float64(s[rival])
-        tau = beta = 0.0
-        if m <= margin_limit(rule):
-            q = 0.0
-            for c in (label, rival):
-                v = variance(rule, rows, row, cells, sums, stride, np.uint64(c), book)
-                q += length(rule, rows, row, v, rates, book, c)
-            tau, beta = coefficients(rule, m, q, weight, eta)
-        if tau != 0.0:
-            if tally[RUN] > tally[LONGEST] or tally[UPDATES] >= tally[ALLOWED]:
-                tally[VISITED] = i
-                return
-            for c in (label, rival):
-                signed = tau if c == label else -tau
-                pull = signed / book[SCALE, 0]
-                update_row(
-                    rows, row, rule, cells, sums, rates, stride, np.uint64(c), pull, beta, book
-                )
-                update_bias(rule, book, c, signed, beta)
-            tally[UPDATES] += 1
-            tally[UPDATED] += 1
-            tally[RUN] = 0
-        else:
-            tally[RUN] += 1
-        finish_step(rule, cells, sums, book, eta, weight)
+# After a step
 
 
 @kernel
@@ -478,18 +395,8 @@ shrink = by_class(
 
 
 @kernel
-def finish_step(rule, cells, sums, book, eta, weight):
-    """After each step: shrink the weights, and add to the averaging sums."""
-    shrink(rule, cells, sums, book, eta, weight)
-    book[STEPS, 0] += weight
-    book[CLOCK, 0] += weight
-    book[SCALES, 0] += weight * book[SCALE, 0]
-    for c in range(book.shape[1]):
-        book[BIAS_SUM, c] += weight * book[BIAS, c]
-
-
-@kernel
 def apply_penalties(rule, cells, sums, book):
     """Apply all deferred penalties."""
+    penalty = penalty_of(rule, book[STEPS, 0])
     for i in range(cells.size // depth(rule)):
-        read_weight(rule, cells, sums, np.uint64(i), book)
+        read_weight(rule, cells, sums, np.uint64(i), book, penalty)

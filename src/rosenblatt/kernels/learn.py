@@ -11,14 +11,16 @@ They take exactly the steps of :mod:`rosenblatt.reference`, over rows of every l
 - ``seen`` (visits, problems) gets the score of each visit before learning. They determine what the
   visit adds to the averaging sums, so a walk leaves these alone, and ``settle_one`` and
   ``settle_many`` compute them when the average is needed (a lazy average).
-- ``tally``: limits and counts, by the indices below. A walk stops when the allowed updates are used
-  up, and *before* a mistake that ends a run of more than ``tally[LONGEST]`` right answers, so that
-  the caller can evaluate weights that lasted that long.
+- ``task``: the classes and the limits. A walk stops when the allowed updates are used up, and
+  *before* a mistake that ends a run of more than ``task.longest`` right answers, so that the caller
+  can evaluate weights that lasted that long.
+- ``counts``: what happened, by the indices below.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,12 +31,23 @@ from rosenblatt.kernels.rows import add, add_each, dot, dots, square
 from rosenblatt.kernels.screen import is_right, length_of
 
 BIAS, BIAS_SUM, CLOCK, TIME = 0, 1, 2, 3  # rows of a book
+UNLIMITED = 2**63 - 1
 BELOW, ABOVE, PADDING = 0, 1, 2  # entries of a rule
-# Entries of a tally; READ counts the rows that their 8-bit copies could not decide.
-VISITED, UPDATES, UPDATED, RUN, ALLOWED, LONGEST, NEGATIVE, POSITIVE, READ, MISTAKES = range(10)
-JOINT = 10  # whether all classes learn jointly
-TALLY = 11
-REST = -1  # as tally[NEGATIVE]: every class but the positive one is negative
+# What a walk counts; READ are the rows that their 8-bit copies could not decide.
+VISITED, UPDATES, UPDATED, RUN, READ, MISTAKES = range(6)
+COUNTS = 6
+REST = -1  # as task.negative: every class but the positive one is negative
+
+
+class Task(NamedTuple):
+    """Which classes a walk is about, and when it stops."""
+
+    negative: int = 0  # the negative class, or REST; the first of several classes
+    positive: int = 1
+    joint: bool = False  # whether all classes learn jointly
+    updates: int = UNLIMITED  # the updates that are allowed
+    longest: int = UNLIMITED  # the run of right answers that a walk does not end
+
 
 is_within = inlined(rules.is_within)
 step = inlined(rules.step)
@@ -49,15 +62,15 @@ def copies(tau, eta):
 
 
 @kernel
-def sign_of(code, tally):
+def sign_of(code, task):
     """The sign of a class in a binary problem: +1, -1, or 0 if it is not part of it."""
-    if code == tally[POSITIVE]:
+    if code == task.positive:
         return 1.0
-    return -1.0 if tally[NEGATIVE] == REST or code == tally[NEGATIVE] else 0.0
+    return -1.0 if task.negative == REST or code == task.negative else 0.0
 
 
 @kernel
-def walk_one(rows, codes, omega, order, etas, w, rates, book, rule, tally, seen):
+def walk_one(rows, codes, omega, order, etas, w, rates, book, rule, task, counts, seen):
     """Walk with one weight vector; rows of other classes than its two are only scored.
 
     Rows with an 8-bit copy are read only if the copy does not show that they are right. Of the 16
@@ -67,30 +80,30 @@ def walk_one(rows, codes, omega, order, etas, w, rates, book, rule, tally, seen)
     length = length_of(rows, w)
     for i in range(order.size):
         row = order[i]
-        sign, weight = sign_of(codes[row], tally), omega[row * weighted]
+        sign, weight = sign_of(codes[row], task), omega[row * weighted]
         threshold = rule[ABOVE] if sign > 0 else rule[BELOW]
         fetch(rows, order, i, w, 1)
         if sign != 0.0 and is_right(rows, row, w, length, book[BIAS, 0], sign, threshold, seen, i):
-            tally[VISITED] = i + 1
-            tally[RUN] += 1
+            counts[VISITED] = i + 1
+            counts[RUN] += 1
             book[CLOCK, 0] += weight
             continue
-        tally[READ] += 1
+        counts[READ] += 1
         s = dot(rows, row, w) + seen.dtype.type(book[BIAS, 0])
         seen[i, 0] = s
-        tally[VISITED] = i + 1
+        counts[VISITED] = i + 1
         if sign == 0.0:
             continue
         wrong = np.int64((s > 0) != (sign > 0))
         if not is_within(sign * s, threshold):
-            tally[MISTAKES] += wrong
-            tally[RUN] += 1
+            counts[MISTAKES] += wrong
+            counts[RUN] += 1
             book[CLOCK, 0] += weight
             continue
-        if tally[RUN] > tally[LONGEST] or tally[UPDATES] >= tally[ALLOWED]:
-            tally[VISITED] = i
+        if counts[RUN] > task.longest or counts[UPDATES] >= task.updates:
+            counts[VISITED] = i
             return
-        tally[MISTAKES] += wrong
+        counts[MISTAKES] += wrong
         eta = etas[i * varying]
         sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
         tau = step(sign * s, threshold, eta, weight, sqnorm)
@@ -98,19 +111,19 @@ def walk_one(rows, codes, omega, order, etas, w, rates, book, rule, tally, seen)
         length = length_of(rows, w)
         book[BIAS, 0] += sign * tau * rule[PADDING]
         book[CLOCK, 0] += weight
-        tally[UPDATES] += copies(tau, eta)
-        tally[UPDATED] += 1
-        tally[RUN] = 0
+        counts[UPDATES] += copies(tau, eta)
+        counts[UPDATED] += 1
+        counts[RUN] = 0
 
 
 @kernel
-def settle_one(rows, codes, omega, order, etas, seen, u, rates, book, rule, tally):
+def settle_one(rows, codes, omega, order, etas, seen, u, rates, book, rule, task):
     """Add the visits of :func:`walk_one`, with its arguments, to the averaging sums."""
     weighted, varying = np.uint64(omega.size > 1), np.int64(etas.size > 1)
     time = book[TIME, 0]
     for i in range(order.size):
         row = order[i]
-        sign, weight = sign_of(codes[row], tally), omega[row * weighted]
+        sign, weight = sign_of(codes[row], task), omega[row * weighted]
         if sign == 0.0:
             continue
         margin, threshold = sign * seen[i, 0], rule[ABOVE] if sign > 0 else rule[BELOW]
@@ -124,54 +137,54 @@ def settle_one(rows, codes, omega, order, etas, seen, u, rates, book, rule, tall
 
 
 @kernel
-def walk_many(rows, codes, omega, order, etas, W, rates, book, rule, tally, seen, moves):
+def walk_many(rows, codes, omega, order, etas, W, rates, book, rule, task, counts, seen, moves):
     """Walk with one weight vector per class, each against the rest or all jointly.
 
-    ``tally[NEGATIVE]`` is the number of the first class here; ``moves`` (3, classes) is scratch.
+    ``task.negative`` is the number of the first class here; ``moves`` (3, classes) is scratch.
     The other arguments are those of :func:`walk_one`.
     """
     weighted, varying = np.uint64(omega.size > 1), np.int64(etas.size > 1)
     classes = seen.shape[1]
     for i in range(order.size):
         fetch(rows, order, i, W, classes)
-        row, s, tally[VISITED] = order[i], seen[i], i + 1
-        label, weight = codes[row] - tally[NEGATIVE], omega[row * weighted]
+        row, s, counts[VISITED] = order[i], seen[i], i + 1
+        label, weight = codes[row] - task.negative, omega[row * weighted]
         dots(rows, row, W, s)
         for c in range(classes):
             s[c] += seen.dtype.type(book[BIAS, c])
-        wrong = is_mistaken(s, label, rule, tally)
-        if wrong and (tally[RUN] > tally[LONGEST] or tally[UPDATES] >= tally[ALLOWED]):
-            tally[VISITED] = i
+        wrong = is_mistaken(s, label, rule, task)
+        if wrong and (counts[RUN] > task.longest or counts[UPDATES] >= task.updates):
+            counts[VISITED] = i
             return
-        tally[MISTAKES] += strongest_but(s, -1) != label
+        counts[MISTAKES] += strongest_but(s, -1) != label
         if not wrong:
-            tally[RUN] += 1
+            counts[RUN] += 1
             book[CLOCK, 0] += weight
             continue
         eta, time = etas[i * varying], book[CLOCK, 0]
         sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
-        updates, moved = correct(s, label, weight, eta, sqnorm, rule, tally, time, moves)
+        updates, moved = correct(s, label, weight, eta, sqnorm, rule, task, time, moves)
         add_each(rows, row, W, moves[0], moved, rates)
         for c in range(classes):
             book[BIAS, c] += moves[0, c] * rule[PADDING]
         book[CLOCK, 0] += weight
-        tally[UPDATES] += updates
-        tally[UPDATED] += 1
-        tally[RUN] = 0
+        counts[UPDATES] += updates
+        counts[UPDATED] += 1
+        counts[RUN] = 0
 
 
 @kernel
-def settle_many(rows, codes, omega, order, etas, seen, U, rates, book, rule, tally, moves):
+def settle_many(rows, codes, omega, order, etas, seen, U, rates, book, rule, task, moves):
     """Add the visits of :func:`walk_many`, with its arguments, to the averaging sums."""
     weighted, varying = np.uint64(omega.size > 1), np.int64(etas.size > 1)
     time = book[TIME, 0]
     for i in range(order.size):
         row, s = order[i], seen[i]
-        label, weight = codes[row] - tally[NEGATIVE], omega[row * weighted]
-        if is_mistaken(s, label, rule, tally):
+        label, weight = codes[row] - task.negative, omega[row * weighted]
+        if is_mistaken(s, label, rule, task):
             sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
             eta = etas[i * varying]
-            _, moved = correct(s, label, weight, eta, sqnorm, rule, tally, time, moves)
+            _, moved = correct(s, label, weight, eta, sqnorm, rule, task, time, moves)
             add_each(rows, row, U, moves[1], moved, rates)
             for c in range(s.size):
                 book[BIAS_SUM, c] += moves[1, c] * rule[PADDING]
@@ -179,9 +192,9 @@ def settle_many(rows, codes, omega, order, etas, seen, U, rates, book, rule, tal
 
 
 @kernel
-def is_mistaken(s, label, rule, tally):
+def is_mistaken(s, label, rule, task):
     """Whether any class is corrected by a row with these scores."""
-    if tally[JOINT]:
+    if task.joint:
         rival = strongest_but(s, label)
         return is_within(s[label] - s[rival], rule[ABOVE] if label > rival else rule[BELOW])
     wrong = 0
@@ -191,12 +204,12 @@ def is_mistaken(s, label, rule, tally):
 
 
 @kernel
-def correct(s, label, weight, eta, sqnorm, rule, tally, time, moves):
+def correct(s, label, weight, eta, sqnorm, rule, task, time, moves):
     """Write the signed τ of each class to ``moves[0]``; the updates, and how many classes move.
 
     ``moves[1]`` gets what the averaging sums move by, and ``moves[2]`` is scratch.
     """
-    if tally[JOINT]:
+    if task.joint:
         return correct_jointly(s, label, weight, eta, sqnorm, rule, time, moves)
     updates = moved = 0
     for c in range(s.size):

@@ -12,7 +12,7 @@ from rosenblatt.kernels.screen import is_right, length_of
 
 
 @kernel
-def missed_by_one(rows, codes, omega, order, w, bias, tally, enough, seen):
+def missed_by_one(rows, codes, omega, order, w, bias, task, enough, seen):
     """The weight of the rows on the wrong side of one weight vector, ``y·s <= 0``.
 
     Counting stops beyond `enough`. Rows with an 8-bit copy are read only if it does not decide.
@@ -21,7 +21,7 @@ def missed_by_one(rows, codes, omega, order, w, bias, tally, enough, seen):
     for i in range(order.size):
         row = order[i]
         fetch(rows, order, i, w, 1)
-        sign = sign_of(codes[row], tally)
+        sign = sign_of(codes[row], task)
         if is_right(rows, row, w, length, bias, sign, 0.0, seen, 0):
             continue
         if sign * (dot(rows, row, w) + w.dtype.type(bias)) <= 0:

@@ -7,7 +7,8 @@ import numpy as np
 from rosenblatt.kernels import learn
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.linear import Linear
-from rosenblatt.learners.protocol import Array
+from rosenblatt.learners.parts import counts_of
+from rosenblatt.learners.protocol import NO_LIMITS, Array
 
 
 class BoundWalk:
@@ -23,14 +24,14 @@ class BoundWalk:
     def __init__(self, learner: Linear, examples: Examples, order: Array, etas: Array) -> None:
         self.learner, self._walks, self._settles = learner, [], []
         rooms = [part.score_buffer(len(order)) for part in learner.parts]
-        self._tallies = [part.tally() for part in learner.parts]
+        self._counts = [counts_of() for _ in learner.parts]
         self._scores = [part.scores(seen) for part, seen in zip(learner.parts, rooms, strict=True)]
         lazy = learner.averaging and learner.is_perceptron
-        for part, seen, tally in zip(learner.parts, rooms, self._tallies, strict=True):
-            arguments = part.arguments(examples, order, etas, tally, seen)
+        for part, seen, counts in zip(learner.parts, rooms, self._counts, strict=True):
+            arguments = part.arguments((examples, order, etas), NO_LIMITS, counts, seen)
             self._walks.append(part.kernel.bound(*arguments))
             if lazy:
-                arguments = part.settling_arguments(examples, order, etas, seen)
+                arguments = part.settling_arguments((examples, order, etas), seen)
                 self._settles.append(part.settling.bound(*arguments))
 
     def __call__(self) -> Array:
@@ -47,4 +48,4 @@ class BoundWalk:
     @property
     def updates(self) -> int:
         """The number of updates of all walks so far."""
-        return sum(int(tally[learn.UPDATES]) for tally in self._tallies)
+        return sum(int(counts[learn.UPDATES]) for counts in self._counts)

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.kernels import cells as kernels
-from rosenblatt.kernels import learn
+from rosenblatt.kernels import learn, rule_walks
 from rosenblatt.kernels._memory import zeros
 from rosenblatt.kernels.cells import BIAS, BIAS_A, BIAS_SUM, BOOK, CLOCK, PADDING, SCALE, SCALES
 from rosenblatt.learners import Spec
-from rosenblatt.learners.examples import Examples
-from rosenblatt.learners.parts import ONE_RATE, Part
-from rosenblatt.learners.protocol import Array
+from rosenblatt.learners.parts import ONE_RATE, Part, Visits
+from rosenblatt.learners.protocol import Array, Limits
 from rosenblatt.learners.weights import State
 from rosenblatt.rules.registry import Rule, rule_of
 
@@ -34,7 +33,7 @@ class CellPart(Part):
     @property
     def kernel(self) -> Any:
         """The kernel that walks."""
-        return kernels.walk_jointly if self.kind == "joint" else kernels.walk_problem
+        return rule_walks.walk_jointly if self.kind == "joint" else rule_walks.walk_problem
 
     def change(self, spec: Spec) -> None:
         """Continue with other numbers of the rule and another padding."""
@@ -74,13 +73,14 @@ class CellPart(Part):
         return seen[:, : self.problems]
 
     def arguments(
-        self, examples: Examples, order: Array, etas: Array, tally: Array, seen: Array
+        self, visits: Visits, limits: Limits, counts: Array, seen: Array
     ) -> tuple[Any, ...]:
         """The arguments of the kernel."""
+        examples, order, etas = visits
         rates = self.spec.rates if self.record.storage == "plain" else ONE_RATE
         return (
             *examples.arrays, order, etas, self.cells, self.cell_sums, rates, self.book,
-            self.spec.rule, tally, seen,
+            self.spec.rule, self.task(limits), counts, seen,
         )  # fmt: skip
 
     def _variances(self, first: int, end: int) -> Array:

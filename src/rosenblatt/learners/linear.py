@@ -14,7 +14,7 @@ from rosenblatt.kernels import learn
 from rosenblatt.learners import Spec
 from rosenblatt.learners.cell_part import CellPart
 from rosenblatt.learners.examples import ONE, Examples
-from rosenblatt.learners.parts import LazyPart, scored
+from rosenblatt.learners.parts import LazyPart, Visits, counts_of, scored
 from rosenblatt.learners.problems import CountedByScores, Problems, differ, groups_of, rows_of_pairs
 from rosenblatt.learners.protocol import NO_LIMITS, UNLIMITED, Array, Limits, Tally
 from rosenblatt.learners.weights import State, Weights
@@ -149,11 +149,11 @@ class Linear(CountedByScores):
     def _visit(
         self,
         examples: Examples,
-        visits: list[tuple[Examples, Array, Array]],
+        visits: list[Visits],
         limits: Limits = NO_LIMITS,
         predict_first: bool = False,
     ) -> tuple[list[Array], list[Array]]:
-        """Run the kernels; the scores seen and the tally of each part."""
+        """Run the kernels; the scores seen and the counts of each part."""
         screened = None
         if self.kind == "one" and not (predict_first or self._reads_all) and examples.screened:
             screened = replace(examples, rows=cast(Any, examples.screened))
@@ -162,10 +162,10 @@ class Linear(CountedByScores):
             for part, (_, order, _) in zip(self.parts, visits, strict=True)
         ]
         limits = self._limits(limits)
-        tallies = [part.tally(limits) for part in self.parts]
+        tallies = [counts_of(limits.run) for _ in self.parts]
         calls = [
-            (part.kernel, part.arguments(screened or rows, order, etas, tally, scores))
-            for part, (rows, order, etas), tally, scores in zip(
+            (part.kernel, part.arguments((screened or rows, *others), limits, counts, scores))
+            for part, (rows, *others), counts, scores in zip(
                 self.parts, visits, tallies, seen, strict=True
             )
         ]
@@ -177,13 +177,13 @@ class Linear(CountedByScores):
             with ThreadPoolExecutor(self.spec.threads) as pool:
                 list(pool.map(lambda call: call[0](*call[1]), calls))
         if screened:
-            read = sum(int(tally[learn.READ]) for tally in tallies)
+            read = sum(int(counts[learn.READ]) for counts in tallies)
             self._reads_all = read > _MOST_READ * sum(len(order) for _, order, _ in visits)
         return seen, tallies
 
     def _visits(
         self, examples: Examples, order: Array, etas: Array, predict_first: bool
-    ) -> list[tuple[Examples, Array, Array]]:
+    ) -> list[Visits]:
         """The examples, the order and the rates of each part."""
         if self.spec.multiclass == "labels":
             truth = examples.truth_of(np.arange(len(examples))).astype(np.int32)

@@ -10,6 +10,7 @@ import numpy as np
 
 from rosenblatt.kernels import learn, measures
 from rosenblatt.kernels._memory import zeros
+from rosenblatt.kernels.learn import Task
 from rosenblatt.learners import Spec
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.protocol import NO_LIMITS, Array, Limits
@@ -18,6 +19,8 @@ from rosenblatt.learners.weights import State
 ONE_RATE = np.ones(1, np.float32)
 _BLOCK = 1 << 16  # numbers, half a megabyte of doubles
 NEVER = np.array([np.nan, np.nan, 0.0])  # a rule that never learns: no margin compares with NaN
+
+Visits = tuple[Examples, Array, Array]  # examples, the rows to visit, learning rates
 
 
 class Part(ABC):
@@ -75,11 +78,9 @@ class Part(ABC):
     def clock(self, steps: float) -> None:
         self.book[self.clock_row, 0] = steps
 
-    def tally(self, limits: Limits = NO_LIMITS) -> Array:
-        """Limits and counts in the layout of the kernels."""
-        tally = tally_of(self.classes, limits)
-        tally[learn.JOINT] = self.kind == "joint"
-        return tally
+    def task(self, limits: Limits = NO_LIMITS) -> Task:
+        """The classes and the limits of a walk, for the kernels."""
+        return Task(*self.classes, self.kind == "joint", limits.updates, limits.longest)
 
     @property
     @abstractmethod
@@ -100,7 +101,7 @@ class Part(ABC):
 
     @abstractmethod
     def arguments(
-        self, examples: Examples, order: Array, etas: Array, tally: Array, seen: Array
+        self, visits: Visits, limits: Limits, counts: Array, seen: Array
     ) -> tuple[Any, ...]:
         """The arguments of the kernel."""
 
@@ -224,21 +225,22 @@ class LazyPart(Part):
         return seen
 
     def arguments(
-        self, examples: Examples, order: Array, etas: Array, tally: Array, seen: Array
+        self, visits: Visits, limits: Limits, counts: Array, seen: Array
     ) -> tuple[Any, ...]:
         """The arguments of the kernel; batch learners correct nothing during a walk."""
+        examples, order, etas = visits
         return (
             *examples.arrays, order, etas, self.W, self.spec.rates, self.book,
-            NEVER if self.spec.batch else self.rule, tally, seen, *self._scratch(),
+            NEVER if self.spec.batch else self.rule, self.task(limits), counts, seen,
+            *self._scratch(),
         )  # fmt: skip
 
-    def settling_arguments(
-        self, examples: Examples, order: Array, etas: Array, seen: Array
-    ) -> tuple[Any, ...]:
+    def settling_arguments(self, visits: Visits, seen: Array) -> tuple[Any, ...]:
         """The arguments of the kernel that adds a walk to the averaging sums."""
+        examples, order, etas = visits
         return (
             *examples.arrays, order, etas, seen, self.sums(), self.spec.rates, self.book,
-            self.rule, self.tally(), *self._scratch(),
+            self.rule, self.task(), *self._scratch(),
         )  # fmt: skip
 
     def _scratch(self) -> tuple[Any, ...]:
@@ -261,7 +263,7 @@ class LazyPart(Part):
         """Add the deferred walks to the averaging sums."""
         for examples, order, etas, seen, time in self.deferred:
             self.book[learn.TIME, 0] = time
-            self.settling(*self.settling_arguments(examples, order, etas, seen))
+            self.settling(*self.settling_arguments((examples, order, etas), seen))
         self.deferred.clear()
 
     def correct(
@@ -348,9 +350,11 @@ class LazyPart(Part):
         if bias == 0.0 and not self.W.any():  # before learning all scores are zero
             return examples.weight_of(rows)
         _, codes, omega = examples.arrays
-        tally, quick = self.tally(), examples.screened or examples.rows
+        quick = examples.screened or examples.rows
         return float(
-            measures.missed_by_one(quick, codes, omega, rows, self.W, bias, tally, enough, scratch)
+            measures.missed_by_one(
+                quick, codes, omega, rows, self.W, bias, self.task(), enough, scratch
+            )
         )
 
     def own_state(self, with_cells: bool) -> tuple[Array, Array]:
@@ -384,17 +388,16 @@ def scored(
     """The scores (rows, problems) of rows, by a walk that never learns."""
     seen, book = np.empty((len(order), bias.size), W.dtype), np.zeros((4, bias.size))
     book[learn.BIAS] = bias
-    tally = tally_of((0, 1))
-    kernel(*examples.arrays, order, ONE, W, ONE_RATE, book, NEVER, tally, seen, *scratch)
+    counts = counts_of()
+    kernel(*examples.arrays, order, ONE, W, ONE_RATE, book, NEVER, Task(), counts, seen, *scratch)
     return seen
 
 
-def tally_of(classes: tuple[int, int], limits: Limits = NO_LIMITS) -> Array:
-    """Limits and counts in the layout of the kernels."""
-    tally = np.zeros(learn.TALLY, np.int64)
-    tally[learn.ALLOWED], tally[learn.RUN], tally[learn.LONGEST] = limits
-    tally[learn.NEGATIVE], tally[learn.POSITIVE] = classes
-    return tally
+def counts_of(run: int = 0) -> Array:
+    """Counts of a walk that begins after a run of right answers."""
+    counts = np.zeros(learn.COUNTS, np.int64)
+    counts[learn.RUN] = run
+    return counts
 
 
 def with_rows(
