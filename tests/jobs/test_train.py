@@ -275,7 +275,7 @@ def test_rules_that_do_not_exist_are_refused_before_anything_is_read():
     for rule, said in (
         ("arrow", "there is no rule"),
         ("arow:covariance=full", "has the parameters r"),
-        ("perceptron:eta0=2", "threshold, average"),
+        ("perceptron:eta0=2", "threshold and average"),
     ):
         with pytest.raises(OptionError, match=said):
             train(frame, rule=rule)
