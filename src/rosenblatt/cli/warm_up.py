@@ -2,38 +2,51 @@
 
 from __future__ import annotations
 
-import io
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
+
+from rosenblatt.cli import options as o
 
 ROWS = 60
 CLASSES = ("pos", "neg", "so-so")
 
 
 def warm_up(
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(help="Compile for this learning rule only. Repeat for several."),
+    ] = None,
+    quiet: o.Quiet = False,
 ) -> None:
     """Compile all kernels now, once on this machine: for container images and class rooms.
 
     Later runs load them from the folder ROSENBLATT_CACHE_DIR, by default the user's cache folder.
+    What is common to all rules takes half a minute, and each rule about ten seconds.
 
     Examples:
 
       rosenblatt warm-up
 
+      rosenblatt warm-up --rule perceptron --rule arow
+
       ROSENBLATT_CACHE_DIR=/opt/kernels rosenblatt warm-up --quiet
     """
+    from rosenblatt.errors import OptionError
     from rosenblatt.kernels import jit
+    from rosenblatt.rules.registry import rules
 
+    unknown = set(rule or ()) - set(rules())
+    if unknown:
+        raise OptionError(f"there is no rule {unknown.pop()!r}; there are {', '.join(rules())}")
     cache, seconds = jit.cache_folder(), 0.0
     with tempfile.TemporaryDirectory() as folder:
-        for name, job in tiny_jobs(Path(folder)):
+        for name, job in tiny_jobs(Path(folder), rule or list(rules())):
             job()
             if not quiet and jit.compile_seconds() > seconds:
                 typer.echo(f"{name}: compiled in {jit.compile_seconds() - seconds:.1f} s")
@@ -44,16 +57,19 @@ def warm_up(
         typer.echo(f"{seconds:.1f} s, {f'{count} kernels in {cache}' if count else nothing}")
 
 
-def tiny_jobs(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Names and functions of small jobs that together compile every kernel."""
+def tiny_jobs(folder: Path, rules: list[str]) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Names and functions of small jobs that together compile every kernel of some rules."""
     for classes in (2, 3):
         for format, rows in _files(classes).items():
             path = folder / f"{classes}.{format}"
             path.write_text("".join(rows))
-            yield f"{format}, {classes} classes", partial(_file_job, path)
-    for dtype in ("float64", "float32"):
-        for layout in ("dense", "sparse"):
-            yield f"Perceptron, {layout} {dtype}", partial(_perceptrons, dtype, layout)
+            yield f"{format}, {classes} classes", partial(_train, path, ["perceptron"])
+    for rule in rules:
+        paths = [folder / f"{classes}.{format}" for classes in (2, 3) for format in ("tsv", "csv")]
+        for path in paths:
+            yield f"{path.suffix[1:]}, {rule}", partial(_train, path, [rule])
+        for dtype, layout in product(("float64", "float32"), ("dense", "sparse")):
+            yield f"{rule}, {layout} {dtype}", partial(_fit, rule, dtype, layout)
     yield "KernelPerceptron", _kernel_perceptrons
     yield "HashedNgrams", _ngrams
     yield "learn_online", _online
@@ -70,25 +86,23 @@ def _files(classes: int) -> dict[str, list[str]]:
         lines["csv"].append(f"{name},{i},{'xyz'[code]}\n")
         lines["svmlight"].append(f"{sign} {1 + i % 7}:1 {9 + code}:0.5\n")
         lines["vw"].append(f"{sign} | a{code}:0.5 b{i % 7}\n")
-        lines["fasttext"].append(f"__label__{name} a {name} film {i}\n")
+        second = f" __label__{CLASSES[i % 2]}" if classes > 2 else ""  # of several labels
+        lines["fasttext"].append(f"__label__{name}{second} a {name} film {i}\n")
     return lines
 
 
-def _file_job(path: Path) -> None:
-    """Train on a file, evaluate and inspect; prediction has no further kernels."""
-    from rosenblatt.cli import app
+def _train(path: Path, rules: list[str]) -> None:
+    """Train on a file, evaluate and explain; prediction has no further kernels."""
+    from rosenblatt import data, train
+    from rosenblatt.jobs.evaluate import evaluate, evaluate_labels
 
-    format, model = path.suffix[1:], path.with_suffix(".model")
-    label = ["--label", "label"] if format in ("tsv", "csv") else []
-    commands = [
-        ["train", path, "--format", format, *label, "--epochs", 3, "--quiet", "--out", model],
-        ["train", path, "--format", format, *label, "--last", "--quiet", "--out", model],
-        ["evaluate", model, path, "--format", format],
-        ["inspect", model],
-    ]
-    for command in commands:
-        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-            app([str(word) for word in command], standalone_mode=False)
+    format = path.suffix[1:]
+    for rule in rules:
+        multiclass = [None] if format == "fasttext" else ["ovr", "joint"]
+        for scheme, average in product(multiclass, (True, False)):
+            model = train(path, format=format, rule=rule, multiclass=scheme, average=average)
+        source = data.open(path, format=format, features=model.features, classes=model.classes)
+        (evaluate_labels if model.multilabel else evaluate)(model, source)
 
 
 def _rows(dtype: str, layout: str, classes: int) -> tuple[Any, Any]:
@@ -101,16 +115,26 @@ def _rows(dtype: str, layout: str, classes: int) -> tuple[Any, Any]:
     return (sparse.csr_array(X) if layout == "sparse" else X), y
 
 
-def _perceptrons(dtype: str, layout: str) -> None:
-    """Fit, continue and predict with each multiclass scheme."""
-    from rosenblatt import Perceptron
+def _fit(rule: str, dtype: str, layout: str) -> None:
+    """Fit, continue and predict with each multiclass scheme, and with several labels per row."""
+    import numpy as np
+
+    from rosenblatt.estimators.family import estimator_of
 
     for classes, multiclass in ((2, "ovr"), (3, "ovr"), (3, "joint"), (3, "ovo")):
         X, y = _rows(dtype, layout, classes)
-        for keep in ("last", "average"):
-            model = Perceptron(multiclass=multiclass, keep=keep, max_iter=3, tol=None).fit(X, y)
-            model.predict(X)
+        for keep in ("last", "average", "best"):
+            model = estimator_of(rule, multiclass=multiclass, max_iter=3, tol=None)
+            if keep != "best" or rule == "perceptron":
+                model.set_params(keep=keep)
+            model.fit(X, y).predict(X)
+        estimator_of(rule, multiclass=multiclass).partial_fit(X, y)
+    if rule == "perceptron":
+        from rosenblatt import Perceptron
+
         Perceptron(multiclass=multiclass).partial_fit(X, y)
+        Perceptron().fit(X, y)
+        Perceptron().fit(X, np.eye(3, dtype=int)[y])
 
 
 def _kernel_perceptrons() -> None:
