@@ -260,12 +260,12 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _plan(self, validate: Any = None) -> Plan:
         """The plan of a run."""
-        return Plan(
+        return Plan.of(
+            self,
+            keep="last",
             max_epochs=self.max_iter,
-            max_updates=self.max_updates,
             tol=tol_of(self.tol, self.early_stopping),
             patience=patience_of(self.n_iter_no_change, self.early_stopping),
-            early_stopping=self.early_stopping,
             validate=validate,
             callbacks=self._callbacks(),
         )

@@ -187,23 +187,21 @@ class Run:
         """The plan of the current phase."""
         options, rows = self.options, self.rows
         keep = average_of_files(self.is_table, rows.shards) if options.average else "last"
-        plan = Plan(
+        plan = Plan.of(
+            options,
             eta=self.eta,
             keep=keep,
-            max_epochs=self.refit_epochs,
             tol=None,
-            most_visits=rows.most_visits,
-        )
-        if self.phase == "refit":
-            return plan
-        return replace(
-            plan,
             max_epochs=options.epochs or self._most_epochs(),
             patience=options.epochs or options.patience,
             early_stopping=rows.valid is not None or (options.epochs is None and rows.validates),
             validate=rows.validation_error if rows.validates else None,
+            most_visits=rows.most_visits,
             least_visits=least_visits(self.is_table, *self._sizes()),
         )
+        if self.phase != "refit":
+            return plan
+        return replace(plan, max_epochs=self.refit_epochs, early_stopping=False, validate=None)
 
     def _sizes(self) -> tuple[int, int, int]:
         """The numbers of shards, rows and held-out rows, which are counted on shards only."""

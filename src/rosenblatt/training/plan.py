@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, cast
 
@@ -73,6 +73,17 @@ class Plan:
     callbacks: tuple[Callable[[Epoch], Any], ...] = ()
     most_visits: int = UNLIMITED
     least_visits: int = 0
+
+    @classmethod
+    def of(cls, owner: Any, **chosen: Any) -> Plan:
+        """A plan of the options that `owner` has under the names of fields, unless chosen here.
+
+        >>> from types import SimpleNamespace
+        >>> Plan.of(SimpleNamespace(max_updates=7, tol=0.1), tol=None).max_updates
+        7
+        """
+        names = [entry.name for entry in fields(cls) if hasattr(owner, entry.name)]
+        return cls(**{name: getattr(owner, name) for name in names} | chosen)
 
     @property
     def averages(self) -> bool:
