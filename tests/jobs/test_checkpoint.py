@@ -18,9 +18,9 @@ from rosenblatt.data.bytes import fingerprint
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.options import TrainOptions
+from rosenblatt.jobs.outcome import trained_model
 from rosenblatt.jobs.rows import FileRows
 from rosenblatt.jobs.run import Run
-from rosenblatt.jobs.trained_model import trained_model
 
 BLOCK = 1 << 13
 

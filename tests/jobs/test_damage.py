@@ -13,9 +13,9 @@ from rosenblatt.data.store import DTYPES
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.options import TrainOptions
+from rosenblatt.jobs.outcome import trained_model
 from rosenblatt.jobs.rows import FileRows
 from rosenblatt.jobs.run import Run
-from rosenblatt.jobs.trained_model import trained_model
 from rosenblatt.models import tensorfile
 
 SETTINGS = TrainOptions(max_epochs=3, memory=1 << 12)

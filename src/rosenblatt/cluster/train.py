@@ -20,9 +20,9 @@ from rosenblatt.data.source import Source
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
 from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.options import TrainOptions
+from rosenblatt.jobs.outcome import check_model_path, stopped
 from rosenblatt.jobs.run import Run
 from rosenblatt.jobs.train import complete
-from rosenblatt.jobs.trained_model import check_model_path, stopped
 from rosenblatt.models.model import Model
 from rosenblatt.process import interrupts
 

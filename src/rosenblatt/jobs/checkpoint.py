@@ -23,7 +23,7 @@ from rosenblatt.data import Features
 from rosenblatt.data.labels import LabelSets
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError, ModelFormatError
-from rosenblatt.jobs.held_out import HeldOut
+from rosenblatt.jobs.outcome import HeldOut
 from rosenblatt.jobs.rows import FileRows, known_classes
 from rosenblatt.jobs.run import Run
 from rosenblatt.kernels.packing import Numbering
@@ -47,7 +47,8 @@ class Checkpoint:
     rows_name = "rows"
 
     def __init__(self, folder: Path, seconds: float = 60.0, rows: int | None = None) -> None:
-        self.folder, self.seconds, self.rows = Path(folder), seconds, rows
+        self.folder = Path(folder)
+        self.seconds, self.rows = seconds, rows
         self.file, self.row_cache = self.folder / "checkpoint", self.folder / self.rows_name
         self.lock = self.folder / "lock"  # held by the run that uses the folder
         self._last, self._visits = monotonic(), 0
@@ -86,7 +87,7 @@ class Checkpoint:
     def save(self, run: Run) -> None:
         """Save the run: the rows first, then the file that refers to them."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        arrays, own = self._contents(run)
+        arrays, contents = self._contents(run)
         if run.progress.kept is not None:
             arrays |= {f"kept.{k}": v for k, v in run.progress.kept.weights._asdict().items()}
         about: dict[str, Any] = {
@@ -97,7 +98,7 @@ class Checkpoint:
             "runs": [_plain_progress(progress) for progress in run.runs],
             "held_out": run.held_out.to_json(),
         }
-        tensorfile.write(self.file, arrays, about | own)
+        tensorfile.write(self.file, arrays, about | contents)
         self._last = monotonic()
 
     def stopped(self, run: Run) -> str:
@@ -148,7 +149,8 @@ class Checkpoint:
 
     def _restore(self, run: Run, arrays: dict[str, Any], about: dict[str, Any]) -> None:
         """Restore a run, once all parts are known to fit together."""
-        source, rows, bits = run.source, _file_rows(run), run.source.features.ngrams.bits
+        source, rows = run.source, _file_rows(run)
+        bits = source.features.ngrams.bits
         columns = arrays["columns"]
         check_columns(columns, bits)
         classes, n_classes = [str(name) for name in about["classes"]], int(about["n_classes"])

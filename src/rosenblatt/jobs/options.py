@@ -366,7 +366,7 @@ class TrainOptions:
         if self.tune is not None:
             self._check_tuning()
         if self.target is not None:
-            from rosenblatt.jobs.held_out import Target
+            from rosenblatt.jobs.outcome import Target
 
             Target.parse(self.target)
             if self.valid is None and not self.held_out(False) > 0:

@@ -43,7 +43,8 @@ class FileRows:
     """
 
     repeats, visits_all = False, True
-    shards, engine, most_visits = 1, None, 1 << 16
+    shards, engine = 1, None
+    most_visits = 1 << 16
 
     def __init__(
         self,
@@ -123,7 +124,8 @@ class FileRows:
 
     def _examples(self, rows: Packed, codes: np.ndarray, omega: np.ndarray) -> Examples:
         """Packed rows as examples, with all features and label sets known by now."""
-        source, numbering, sets = self.source, self.numbering, None
+        source, numbering = self.source, self.numbering
+        sets = None
         if source.features.multilabel:
             sets = source.label_sets.matrix(known_classes(source))
         return Examples(rows, codes, omega, len(numbering), numbering.columns, sets=sets)
@@ -404,16 +406,18 @@ def rarity_of_model(model: Model | None) -> Rarity | None:
 
 def _state_of(model: Model) -> State:
     """The state of a learner that continues from a model."""
-    problems = len(model.bias)
+    zeros = np.zeros(len(model.bias))
+    sums = np.zeros(model.weights.T.shape)
+    no_sums = State(model.weights.T, model.bias, sums, zeros, zeros)
     if not model.state:
-        weights, bias = model.weights, model.bias
-        sums, bias_sums, clock = np.zeros(weights.shape), np.zeros(problems), 0.0
-    else:
-        weights, (bias, _, bias_sums) = model.state["W"], model.state["bias"]
-        sums, clock = model.state.get("U", np.zeros((0, 0))), float(model.state["clock"][0])
-        if not sums.size:
-            sums, bias_sums, clock = np.zeros(weights.shape), np.zeros(problems), 0.0
-    return State(weights.T, bias, sums.T, bias_sums, np.full(problems, clock))
+        return no_sums
+    bias, _, bias_sums = model.state["bias"]
+    last = replace(no_sums, weights=model.state["W"].T, bias=bias)
+    sums = model.state.get("U", np.zeros((0, 0)))
+    if not sums.size:
+        return last
+    clock = np.full(len(zeros), float(model.state["clock"][0]))
+    return replace(last, sums=sums.T, bias_sums=bias_sums, clock=clock)
 
 
 def _with_weights(learner: Any, weights: Weights) -> Any:

@@ -11,9 +11,8 @@ import numpy as np
 
 from rosenblatt.data import Source
 from rosenblatt.errors import OptionError
-from rosenblatt.jobs.held_out import HeldOut
 from rosenblatt.jobs.options import TrainOptions
-from rosenblatt.jobs.trained_model import trained_model
+from rosenblatt.jobs.outcome import HeldOut, trained_model
 from rosenblatt.learners.protocol import Array
 from rosenblatt.learners.rates import Rarity
 from rosenblatt.models.model import Model

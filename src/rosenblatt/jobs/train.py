@@ -16,9 +16,9 @@ from rosenblatt.data.bytes import is_stream
 from rosenblatt.errors import OptionError
 from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.options import PARSING, TrainOptions, documented
+from rosenblatt.jobs.outcome import check_model_path, finished, stopped
 from rosenblatt.jobs.rows import FileRows
 from rosenblatt.jobs.run import Run
-from rosenblatt.jobs.trained_model import check_model_path, finished, stopped
 from rosenblatt.jobs.tune import Trial, parse_seconds, tune
 from rosenblatt.kernels.text import Ngrams
 from rosenblatt.models.model import Model

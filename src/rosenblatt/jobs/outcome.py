@@ -1,4 +1,4 @@
-"""The model of a training run, and saving it at the end or after an interrupt."""
+"""What a run ends in: calibration and threshold by held-out rows, the model, and saving it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,11 @@ import numpy as np
 
 from rosenblatt.atomic_files import check_output
 from rosenblatt.data.labels import sorted_labels
-from rosenblatt.errors import OptionError
+from rosenblatt.errors import OptionError, listed, shown
+from rosenblatt.jobs.evaluate import curves
 from rosenblatt.kernels.packing import used_places
 from rosenblatt.kernels.rows import NEAR
+from rosenblatt.models.calibration import Calibration
 from rosenblatt.models.model import Model
 from rosenblatt.process import Stopped
 
@@ -24,9 +26,128 @@ if TYPE_CHECKING:
     from rosenblatt.jobs.checkpoint import Checkpoint
     from rosenblatt.jobs.run import Run
 
+_MOST_SCORES = 1 << 20  # to fit to
+METRICS = ("precision", "recall", "f1")
 _WORDS = 25  # strongest features per class that a model names
 
 ArrayMap = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Target:
+    """The precision, recall or F1 that a decision threshold is to reach for one of two classes.
+
+    >>> Target.parse("precision=0.95"), Target.parse("spam:f1").label
+    (Target(metric='precision', value=0.95, label=None), 'spam')
+    """
+
+    metric: str
+    value: float = math.nan
+    label: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Target:
+        """The target of ``[LABEL:]precision=0.95``, ``recall=0.9`` or ``f1``."""
+        label, colon, goal = text.rpartition(":")
+        metric, equals, value = goal.partition("=")
+        try:
+            number = float(value) if equals else math.nan
+        except ValueError:
+            number = math.nan
+        is_goal = not equals if metric == "f1" else metric in METRICS and 0 < number <= 1
+        if not is_goal:
+            raise OptionError(
+                f"{text!r} is not a target: say precision=0.95, recall=0.9 (from 0 to 1) or f1, "
+                "with LABEL: before it for a class other than the second"
+            )
+        return cls(metric, number, label if colon else None)
+
+    def check(self, classes: list[str]) -> None:
+        """Refuse a target that has no meaning for these classes."""
+        if len(classes) != 2:
+            raise OptionError(f"a target is for two classes, and there are {len(classes)}")
+        if self.label is not None and self.label not in classes:
+            known = listed(sorted_labels(classes))
+            raise OptionError(f"the target's label {shown(self.label)} is not a class: {known}")
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The calibration and the decision threshold, fitted to held-out rows."""
+
+    calibration: Calibration | None = None
+    threshold: float = 0.0  # the second of two classes is predicted above this score
+    reached: dict[str, float] | None = None  # precision, recall, F1 of the target's class
+
+    @classmethod
+    def of_run(cls, run: Run) -> HeldOut:
+        """Fit to the held-out rows of a run, scored by the weights that its first phase chose."""
+        options, names = run.options, sorted_labels(run.source.classes)
+        target = None if options.target is None else Target.parse(options.target)
+        if target is not None:
+            target.check(names)
+        if options.calibrate is None and target is None:
+            return cls()
+        best = None if run.progress.kept is None else run.progress.kept.weights
+        scored = run.rows.held_out_scores(
+            run.learner, best, bool(options.average), names, _MOST_SCORES // len(names)
+        )
+        if scored is None:
+            return cls()
+        scores, truth, weights = scored
+        calibration = None
+        if options.calibrate is not None:
+            calibration = Calibration.fit(scores, truth, len(names), options.calibrate, weights)
+        if target is None:
+            return cls(calibration)
+        positive = 1 if target.label is None else names.index(target.label)
+        sign = 1.0 if positive == 1 else -1.0
+        cut, reached = best_threshold(sign * scores[:, 0], truth == positive, target)
+        return cls(calibration, sign * cut, reached)
+
+    def to_json(self) -> dict[str, Any]:
+        """The attributes as plain data."""
+        plain = None if self.calibration is None else self.calibration.to_json()
+        return {"calibration": plain, "threshold": self.threshold, "reached": self.reached}
+
+    @classmethod
+    def from_json(cls, plain: dict[str, Any]) -> HeldOut:
+        """What :meth:`to_json` wrote."""
+        calibration, threshold = plain["calibration"], float(plain["threshold"])
+        if not math.isfinite(threshold):
+            raise ValueError("the threshold is not finite")
+        if calibration is not None:
+            calibration = Calibration.from_json(calibration)
+        return cls(calibration, threshold, plain["reached"])
+
+
+def best_threshold(
+    scores: np.ndarray, positive: np.ndarray, target: Target
+) -> tuple[float, dict[str, float]]:
+    """The score above which a row is predicted positive, and its precision, recall and F1.
+
+    Of the thresholds that reach a precision, the one with the largest recall, and the other way
+    round; if none does, the one that comes closest.
+
+    >>> scores, positive = np.array([3.0, 2.0, 1.0, 0.0]), np.array([True, False, True, False])
+    >>> best_threshold(scores, positive, Target("recall", 1.0))
+    (0.5, {'precision': 0.6666666666666666, 'recall': 1.0, 'f1': 0.8})
+    """
+    curve = curves(scores, positive)
+    precision, recall = curve["precision"][1:], curve["true_positive_rate"][1:]
+    f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-300)
+    value = precision if target.metric == "precision" else recall
+    if target.metric == "f1":
+        best = int(f1.argmax())
+    elif (value >= target.value).any():
+        other = recall if target.metric == "precision" else precision
+        best = int(np.where(value >= target.value, other, -1.0).argmax())
+    else:
+        best = int(value.argmax())
+    edges = np.append(curve["score"], curve["score"][-1] - 1.0)
+    cut = float(edges[best] + edges[best + 1]) / 2
+    reached = {"precision": precision, "recall": recall, "f1": f1}
+    return cut, {name: float(values[best]) for name, values in reached.items()}
 
 
 def trained_model(run: Run) -> Model:
@@ -63,8 +184,8 @@ def trained_model(run: Run) -> Model:
 
 def _model_weights(run: Run) -> tuple[np.ndarray, np.ndarray]:
     """The weights (features, problems) and biases of the model: kept, averaged or last ones."""
-    kept, averaged = run.progress.kept, run.options.average
-    weights, bias = run.learner.weights(averaged) if kept is None else kept.weights
+    best = run.progress.kept
+    weights, bias = run.learner.weights(run.options.average) if best is None else best.weights
     return np.ascontiguousarray(weights.T), bias
 
 
@@ -73,8 +194,8 @@ def _state(run: Run) -> dict[str, Any]:
     state = run.learner.state()
     wide = {"W": state.weights} | ({"U": state.sums} if run.learner.averaging else {})
     bias = np.stack([state.bias, state.bias, state.bias_sums])
-    own = {"bias": bias, "clock": state.clock[:1]}
-    return {name: np.ascontiguousarray(array.T) for name, array in wide.items()} | own
+    arrays = {name: np.ascontiguousarray(array.T) for name, array in wide.items()}
+    return arrays | {"bias": bias, "clock": state.clock[:1]}
 
 
 def _used_features(weights: np.ndarray, state: dict[str, Any]) -> tuple[np.ndarray, ArrayMap]:
@@ -83,12 +204,12 @@ def _used_features(weights: np.ndarray, state: dict[str, Any]) -> tuple[np.ndarr
     If these are nearly all features, all are selected, without a copy.
     """
     last = state["W"]
-    found = np.zeros(len(last), dtype=bool)
-    found[used_places(last, state.get("U", last))] = True
-    found[used_places(weights, weights)] = True
-    if np.count_nonzero(found) > 0.9 * len(found):
-        return np.arange(len(found), dtype=np.uint32), lambda array: array
-    places = np.flatnonzero(found).astype(np.uint32)
+    is_used = np.zeros(len(last), dtype=bool)
+    is_used[used_places(last, state.get("U", last))] = True
+    is_used[used_places(weights, weights)] = True
+    if np.count_nonzero(is_used) > 0.9 * len(is_used):
+        return np.arange(len(is_used), dtype=np.uint32), lambda array: array
+    places = np.flatnonzero(is_used).astype(np.uint32)
     return places, lambda array: array[places]
 
 
@@ -148,9 +269,8 @@ def _epoch_record(record: dict[str, Any]) -> dict[str, Any]:
 
 def check_model_path(target: Path, files: Iterable[str], saved: Checkpoint | None) -> None:
     """Refuse a model file that cannot be written, or would replace an input or the checkpoint."""
-    if saved is not None and target.resolve() in (
-        saved.file.resolve(), saved.row_cache.resolve(), saved.lock.resolve(),
-    ):  # fmt: skip
+    own_files = () if saved is None else (saved.file, saved.row_cache, saved.lock)
+    if target.resolve() in [path.resolve() for path in own_files]:
         raise OptionError(f"{target} belongs to the checkpoint; name another file")
     check_output(target, files, "model")
 
