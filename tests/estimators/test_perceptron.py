@@ -14,6 +14,7 @@ from sklearn.linear_model import Perceptron as TheirPerceptron
 from sklearn.model_selection import GridSearchCV, train_test_split
 
 from rosenblatt import Perceptron, process, teaching_sets, theory
+from rosenblatt.estimators._input import checked_data
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.linear import Linear
 
@@ -299,17 +300,15 @@ class TestInput:
         assert model.coef_.dtype == model.intercept_.dtype == np.float32
         assert model.decision_function(X[:3].astype(np.float32)).dtype == np.float32
 
-    def test_memory_mapped_rows_are_not_copied(self, tmp_path, monkeypatch):
+    def test_memory_mapped_rows_are_not_copied(self, tmp_path):
         X, y = DIGITS
         np.save(tmp_path / "X.npy", X.astype(np.float32))
         mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-        seen = []
-        monkeypatch.setattr(
-            "rosenblatt.estimators._linear.examples_of",
-            lambda X, *more: seen.append(X) or examples_of(X, *more),
-        )
-        Perceptron.textbook(max_iter=2).fit(mapped, y)
-        assert np.shares_memory(seen[0], mapped)
+        rows, labels = checked_data(Perceptron(), mapped, y)
+        assert np.shares_memory(examples_of(rows, labels).rows.X, mapped)
+        plain = Perceptron.textbook(max_iter=2, random_state=0).fit(X.astype(np.float32), y)
+        from_disk = Perceptron.textbook(max_iter=2, random_state=0).fit(mapped, y)
+        assert np.array_equal(from_disk.coef_, plain.coef_)
 
     def test_names_of_columns_are_kept_and_checked(self):
         X, y = IRIS

@@ -64,12 +64,15 @@ CONSTRAINTS: dict[str, list[Any]] = {
 def learns_online(estimator: Any) -> bool:
     """Whether there is a `partial_fit`: not for options that need all examples at once."""
     need_all = {
-        "keep": "best", "update": "batch", "class_weight": "balanced", "feature_rates": "idf",
+        "keep": "best",
+        "update": "batch",
+        "class_weight": "balanced",
+        "feature_rates": "idf",
         "kernel": "precomputed",
-    }  # fmt: skip
+    }
     for name, value in need_all.items():
-        given = getattr(estimator, name, None)
-        if isinstance(given, str) and given == value:
+        option = getattr(estimator, name, None)
+        if isinstance(option, str) and option == value:
             raise AttributeError(
                 f"{name}={value!r} looks at all examples together, but partial_fit sees them one "
                 f"by one. Use fit, or another {name}."
@@ -244,8 +247,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
             raise TypeError(f"callbacks must be callables, got {self.callbacks!r}.")
 
     def _callbacks(self) -> tuple[Any, ...]:
-        given = self.callbacks
-        return () if given is None else (given,) if callable(given) else tuple(given)
+        if self.callbacks is None:
+            return ()
+        return (self.callbacks,) if callable(self.callbacks) else tuple(self.callbacks)
 
     def _held_out(self, targets, omega, X_val, y_val, random) -> tuple[Any, np.ndarray]:
         """The rows to hold out, or None, and the weights of all rows with theirs set to zero."""
@@ -351,9 +355,13 @@ def progress_bar(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("epochs"),
-        TimeElapsedColumn(), TextColumn("{task.fields[status]}"),
-    )  # fmt: skip
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("epochs"),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[status]}"),
+    )
     with Progress(*columns) as bar:
         task = bar.add_task(name, total=epochs, status="")
 

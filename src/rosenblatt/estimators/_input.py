@@ -58,13 +58,19 @@ def checked_data(
         refuse_indicators(estimator, y)
     elif (matrix := indicators(estimator, y)) is not None:
         check_consistent_length(X, matrix)
-        return checked_data(estimator, X, accept_sparse=accept_sparse, dtype=dtype, reset=reset,
-                            finite=finite, indices=indices), matrix  # fmt: skip
+        options = {"dtype": dtype, "reset": reset, "finite": finite, "indices": indices}
+        return checked_data(estimator, X, accept_sparse=accept_sparse, **options), matrix
     check_sparse(X)
     return validate_data(
-        estimator, X, y, order="C", accept_sparse=accept_sparse, dtype=dtype, reset=reset,
+        estimator,
+        X,
+        y,
+        order="C",
+        accept_sparse=accept_sparse,
+        dtype=dtype,
+        reset=reset,
         ensure_all_finite=finite,
-    )  # fmt: skip
+    )
 
 
 def refuse_device_array(estimator: BaseEstimator, X: Any) -> None:
@@ -167,12 +173,12 @@ def refuse_indicators(estimator: BaseEstimator, y: Any) -> None:
 
 def check_multilabel_options(estimator: Any) -> None:
     """Refuse options that need one class per row."""
-    given = {
+    is_changed = {
         "multiclass": estimator.multiclass in ("ovo", "joint"),
         "class_weight": estimator.class_weight is not None,
         "max_updates": estimator.max_updates is not None,
     }
-    for name in (name for name, is_given in given.items() if is_given):
+    for name in (name for name, changed in is_changed.items() if changed):
         raise ValueError(
             f"{name}={getattr(estimator, name)!r} is for one class per row, but y is an "
             f"indicator matrix of several labels. Leave {name} as it is by default."
@@ -306,9 +312,11 @@ class Targets(NamedTuple):
 
         At least two classes must have a positive weight; of an indicator matrix any row.
         """
-        classes, codes, fewest = self.classes, self.codes, 2
+        classes, codes = self.classes, self.codes
+        fewest = 2
         if self.sets is not None:
-            classes, class_weight, fewest = np.arange(len(self.sets)), None, 1
+            classes, class_weight = np.arange(len(self.sets)), None
+            fewest = 1
         weighted = codes if weights.size == 1 else codes[weights > 0]
         weights = weighted_by_class(weights, class_weight, classes, codes, classes[weighted])
         present = np.arange(len(classes))

@@ -188,9 +188,16 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         return self
 
     def _prepare(
-        self, X, y, coef_init=None, intercept_init=None, sample_weight=None, X_val=None, y_val=None,
+        self,
+        X,
+        y,
+        coef_init=None,
+        intercept_init=None,
+        sample_weight=None,
+        X_val=None,
+        y_val=None,
         device="cpu",
-    ) -> Run:  # fmt: skip
+    ) -> Run:
         """Check the input and settle the options: all that the run needs."""
         self._check_parameters()
         if self.warm_start and hasattr(self, "_shown"):
@@ -207,9 +214,9 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         random = check_random_state(self.random_state)
         out, omega_in = self._held_out(targets, omega, X_val, y_val, random)
         examples = examples_of(X, targets.codes, omega_in, targets.sets)
-        found = self._survey(examples, X)
-        order, draw, merged = order_of(self.shuffle, examples, found.keys)
-        examples = replace(self._packed(examples), omega=merged, screened=found.screened)
+        seen = self._survey(examples, X)
+        order, draw, merged = order_of(self.shuffle, examples, seen.keys)
+        examples = replace(self._packed(examples), omega=merged, screened=seen.screened)
         held_out = validate = None
         if X_val is not None:  # its rows may have columns that X does not have
             X_val, y_val = checked_data(
@@ -225,12 +232,12 @@ class LinearClassifier(SparseCoefMixin, Classifier):
             held_out = (X[out], targets.truth(out)) if self.calibrate is not None else None
         self._square = MeanSquare()
         if self._has_auto():
-            self._square = MeanSquare.of(examples, self._rates(examples), found.squares)
+            self._square = MeanSquare.of(examples, self._rates(examples), seen.squares)
         learner = self._new_learner(examples, len(self.classes_), device)
         base = self._start(learner, examples, coef_init, intercept_init)
         data = Drawn(examples, order, draw, seed_of(self.random_state, random))
         plan = self._plan(validate)
-        return Run(learner, data, plan, Progress(), base, found.largest, held_out)
+        return Run(learner, data, plan, Progress(), base, seen.largest, held_out)
 
     def _finish(self, run: Run) -> None:
         """Set the attributes after a run."""
@@ -246,7 +253,9 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         self._shown = Weights(np.ascontiguousarray(weights), bias)
         describe_run(self, progress)
         training.refuse_overflow(learner, run.data, run.plan, progress, run.largest)
-        progress.kept, progress.cycle, progress.history = None, None, []
+        progress.kept = None
+        progress.cycle = None
+        progress.history = []
         if self.keep == "last" and not self.early_stopping and self._places is None:
             self._shown = None  # those of the learner
         if self.calibrate is not None and run.held_out is not None:
@@ -258,22 +267,22 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         n_classes, rule = len(self.classes_), self._member_rule()
         alone = n_problems(n_classes, self.multiclass_) == 1 or self.multiclass_ == "ovo"
         screens = rule is None and self.update == "online" and alone
-        found = survey(
+        seen = survey(
             examples,
             keys=is_permuted(self.shuffle),
             copies=screens and is_worth_a_copy(examples, self.max_iter, max(1, n_classes - 1)),
             squares=self._has_auto() and self.feature_rates is None,
             threads=threads_of(self.n_jobs),
         )
-        if not math.isfinite(found.largest):
+        if not math.isfinite(seen.largest):
             refuse_bad_numbers(self, X)
         most = float(np.finfo(examples.dtype).max)
-        if rule is not None and found.largest * found.largest > most:
+        if rule is not None and seen.largest * seen.largest > most:
             raise ValueError(
                 "The squared lengths of the rows overflow. Scale the features (for example with "
                 "StandardScaler)."
             )
-        return found
+        return seen
 
     def _packed(self, examples: Examples) -> Examples:
         """The rows of fit, packed if there are more weights than cached or stored numbers.
@@ -295,9 +304,9 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         n = n_problems(len(self.classes_), self.multiclass_)
         weights = initial_weights("coef_init", coef, (n, self.n_features_in_), examples.dtype)
         bias = initial_weights("intercept_init", intercept, (n,), np.float64)
-        own = weights if examples.columns is None else weights[:, examples.columns]
-        zero = State.zero(n, own.shape[1], averaging=averages(self.keep))
-        learner.restore(replace(zero, weights=own, bias=bias))
+        columns = weights if examples.columns is None else weights[:, examples.columns]
+        zero = State.zero(n, columns.shape[1], averaging=averages(self.keep))
+        learner.restore(replace(zero, weights=columns, bias=bias))
         return weights
 
     # partial_fit
@@ -338,7 +347,9 @@ class LinearClassifier(SparseCoefMixin, Classifier):
     def _describe_online(self) -> None:
         """Set the attributes after online learning, which has no epochs and does not end."""
         progress, self._shown = self._progress, None
-        progress.history, progress.row_updates, progress.stop_reason = [], None, None
+        progress.history = []
+        progress.row_updates = None
+        progress.stop_reason = None
         describe_run(self, progress)
         self.n_iter_ = 1
 
@@ -346,7 +357,8 @@ class LinearClassifier(SparseCoefMixin, Classifier):
 
     def _unpack(self, dense: bool | None = None) -> None:
         """Replace the learner by one with all columns of X, for rows that are `dense` or not."""
-        old, places, width = self._learner, self._places, self.n_features_in_
+        old, places = self._learner, self._places
+        width = self.n_features_in_
         if places is None and dense in (None, old.spec.dense):
             return
         rates = old.rates if places is None else self._rates_in_columns(old.rates)

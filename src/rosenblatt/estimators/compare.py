@@ -129,8 +129,8 @@ def compare(
     >>> from sklearn.preprocessing import StandardScaler
     >>> from rosenblatt import compare
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> found = compare(StandardScaler().fit_transform(X), y, ["perceptron", "arow"], orders=3)
-    >>> found.errors.mean(axis=1).round(3)
+    >>> comparison = compare(StandardScaler().fit_transform(X), y, ["perceptron", "arow"], orders=3)
+    >>> comparison.errors.mean(axis=1).round(3)
     array([0.064, 0.044])
     """
     if orders < 1:
@@ -142,7 +142,9 @@ def compare(
         raise ValueError(f"there are {X.shape[0]} rows and {len(y)} labels")
     points = np.unique(np.linspace(1, len(y), min(_POINTS, len(y))).astype(int))
     shape = (len(models), orders)
-    errors, updates, seconds = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    errors = np.zeros(shape)
+    updates = np.zeros(shape)
+    seconds = np.zeros(shape)
     curves, classes = np.zeros((*shape, len(points))), np.unique(y)
     for k in range(orders):
         order = np.random.default_rng([seed, k]).permutation(len(y))

@@ -72,8 +72,8 @@ class Attempt:
     @property
     def margin(self) -> float:
         """A lower bound of the augmented margin, the least over classes; NaN if not separable."""
-        found = [c.augmented.lower for c in self.certificates if c.augmented is not None]
-        return min(found) if self.separable and found else math.nan
+        margins = [c.augmented.lower for c in self.certificates if c.augmented is not None]
+        return min(margins) if self.separable and margins else math.nan
 
     @property
     def mistake_bound(self) -> float:
@@ -230,10 +230,12 @@ mistakes.
             attempts.append(Attempt(name, transformer, size, "too large"))
             continue
         features, began = transformer.transform(X), perf_counter()
-        found = certify(features, y, time_limit=time_limit)
+        certificate = certify(features, y, time_limit=time_limit)
         seconds = perf_counter() - began
         error = _validation_error(transformer, X, y, folds, random)
-        attempts.append(Attempt(name, transformer, size, found.verdict, found, error, seconds))
+        attempts.append(
+            Attempt(name, transformer, size, certificate.verdict, certificate, error, seconds)
+        )
         if attempts[-1].separable:
             return Lift(attempts[-1], tuple(attempts))
     return Lift(None, tuple(attempts))

@@ -145,7 +145,8 @@ def _learn_classes(model, examples: Examples, known: np.ndarray) -> None:
 
 def _labelled(model, examples, y, weights, start, end) -> tuple[Examples, np.ndarray]:
     """The examples with class numbers from `start` to `end`, and these rows in order."""
-    codes, omega, sets = np.zeros(len(y), np.int32), weights, None
+    codes, omega = np.zeros(len(y), np.int32), weights
+    sets = None
     if y.ndim == 2:
         _, codes, sets = Targets.of(y)
     else:
@@ -340,7 +341,8 @@ class OneByOne:
         self._factors = np.broadcast_to(weights, codes.shape).tolist()
         self._width = learner.n_features
         X = np.zeros((1, self._width), learner.dtype)
-        self._row, self._weight, self._eta = X[0], np.ones(1), np.ones(1)
+        self._row = X[0]
+        self._weight, self._eta = np.ones(1), np.ones(1)
         examples = examples_of(X, np.zeros(1, np.int32), self._weight)
         self._code = examples.codes
         eta = model._plan().eta

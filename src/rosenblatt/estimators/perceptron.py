@@ -237,9 +237,13 @@ class Perceptron(LinearClassifier):
         array([[3., 0.]])
         """
         notes = {
-            "threshold": 0.0, "keep": "last", "multiclass": "ovr", "intercept_scaling": 1.0,
-            "tol": 1e-3, "n_iter_no_change": 5,
-        }  # fmt: skip
+            "threshold": 0.0,
+            "keep": "last",
+            "multiclass": "ovr",
+            "intercept_scaling": 1.0,
+            "tol": 1e-3,
+            "n_iter_no_change": 5,
+        }
         return cls(**{**notes, **options})
 
     def certificate(self, X, y):
@@ -262,8 +266,8 @@ class Perceptron(LinearClassifier):
         Examples
         --------
         >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1]
-        >>> found = Perceptron.textbook(shuffle=False, tol=None).fit(X, y).certificate(X, y)
-        >>> found.verdict, found.updates <= found.bounds[0].value
+        >>> certificate = Perceptron.textbook(shuffle=False, tol=None).fit(X, y).certificate(X, y)
+        >>> certificate.verdict, certificate.updates <= certificate.bounds[0].value
         ('separable', True)
         """
         from rosenblatt import theory
@@ -281,7 +285,7 @@ class Perceptron(LinearClassifier):
                 "threshold='auto' as the rows came. Give threshold and intercept_scaling as "
                 "numbers, or use fit."
             )
-        found = theory.run_certificate(
+        certificate = theory.run_certificate(
             X,
             y,
             self.state_.weights[0],
@@ -293,11 +297,11 @@ class Perceptron(LinearClassifier):
             padding=self.intercept_scaling_,
         )
         if self.history_.row_updates is None:
-            return found
+            return certificate
         try:
             theory.cycle_certificate(
                 X, y, self.history_.row_updates, fit_intercept=self.fit_intercept
             )
         except ValueError:  # the weights are equal by rounding only
-            return found
-        return replace(found, verdict="inseparable")
+            return certificate
+        return replace(certificate, verdict="inseparable")

@@ -105,15 +105,15 @@ def are_in_units(*options: Any) -> bool:
     return "auto" in options
 
 
-def padding_of(given: Any, square: float) -> float:
+def padding_of(option: Any, square: float) -> float:
     """The padding constant c, where rows have this mean squared length."""
-    return float(given) if given != "auto" else _rounded(PADDING * math.sqrt(square))
+    return float(option) if option != "auto" else _rounded(PADDING * math.sqrt(square))
 
 
-def threshold_of(given: Any, square: float, padding: float, eta: float, joint: bool) -> float:
+def threshold_of(option: Any, square: float, padding: float, eta: float, joint: bool) -> float:
     """The threshold δ; a joint update moves two classes, and so its margin twice as far."""
-    if given != "auto":
-        return float(given)
+    if option != "auto":
+        return float(option)
     return GAINS * eta * (square + padding * padding) * (2.0 if joint else 1.0)
 
 
@@ -144,22 +144,22 @@ def averages(keep: str) -> bool:
     return keep in ("average", "late_average")
 
 
-def tol_of(given: Any, early_stopping: bool) -> float | None:
+def tol_of(option: Any, early_stopping: bool) -> float | None:
     """The least progress that does not end a run; None for no limit."""
-    if given != "auto":
-        return None if given is None else float(given)
+    if option != "auto":
+        return None if option is None else float(option)
     return 1e-3 if early_stopping else 5e-3
 
 
-def patience_of(given: Any, early_stopping: bool) -> int:
+def patience_of(option: Any, early_stopping: bool) -> int:
     """The number of epochs to wait for progress."""
-    if given != "auto":
-        return int(given)
+    if option != "auto":
+        return int(option)
     return 5 if early_stopping else 3
 
 
 def multiclass_of(
-    given: str, n_classes: int, rows: float, n_features: int, multilabel: bool = False
+    option: str, n_classes: int, rows: float, n_features: int, multilabel: bool = False
 ) -> str:
     """The value of `multiclass_`; "auto" is "ovo" if classes are few and rows many, else "joint".
 
@@ -167,8 +167,8 @@ def multiclass_of(
     """
     if multilabel:
         return "labels"
-    if given != "auto":
-        return given
+    if option != "auto":
+        return option
     by_pairs = 2 < n_classes <= MOST_PAIRWISE and n_features <= 2 * rows / n_classes
     return "ovo" if by_pairs else "joint"
 

@@ -78,9 +78,9 @@ class Drawn:
 
     def parts(self, epoch: int, position: int = 0) -> Iterator[tuple[Any, Array]]:
         """The examples and the rest of the order of an epoch."""
-        rest = self.order(epoch)[position:]
-        if rest.size:
-            yield self.examples, rest
+        rows = self.order(epoch)[position:]
+        if rows.size:
+            yield self.examples, rows
 
     @property
     def repeats(self) -> bool:

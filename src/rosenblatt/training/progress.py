@@ -223,4 +223,5 @@ class Progress:
         self.steps -= self.counts.weight
         self.visits -= self.position
         self.updates -= self.counts.updates
-        self.position, self.run, self.counts = 0, 0, Counts()
+        self.position, self.run = 0, 0
+        self.counts = Counts()

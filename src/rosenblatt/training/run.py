@@ -60,9 +60,10 @@ def run(learner: Learner, data: Data, plan: Plan, progress: Progress) -> Iterato
                 stop = at + 1 if paused else min(len(order), at + min(size, plan.most_visits))
                 pocket = None if paused or not plan.has_pocket else progress.kept
                 limits = Limits(
-                    plan.allowed(progress.updates), progress.run,
+                    plan.allowed(progress.updates),
+                    progress.run,
                     UNLIMITED if pocket is None else max(4 * pocket.run, len(examples) >> 12),
-                )  # fmt: skip
+                )
                 first = progress.epoch if learner.batch else progress.visits
                 etas = plan.etas(first + 1, stop - at)
                 tally = learner.walk(examples, order[at:stop], etas, limits)
