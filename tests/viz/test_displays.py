@@ -323,3 +323,10 @@ def test_weights_of_pairs_are_not_drawn_as_if_they_were_of_classes():
     with pytest.raises(ValueError, match="per pair of classes"):
         TopWordsDisplay.from_estimator(model, list("abcd"), label=1)
     MarginsDisplay.from_estimator(Perceptron(multiclass="joint", random_state=0).fit(X, y), X, y)
+
+
+@pytest.mark.parametrize("kind", [int, float, bool, str])
+def test_the_classes_of_a_certificate_are_those_of_its_labels_whatever_their_type(kind):
+    X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], np.array([0, 1, 1, 0]).astype(kind)
+    display = ContradictionDisplay.from_certificate(certify(X, y), X, y)
+    assert display.classes.tolist() == [0, 1, 1, 0]

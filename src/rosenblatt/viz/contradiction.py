@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.theory.checker.input_data import label_name
 from rosenblatt.viz import style
 
 
@@ -99,7 +100,7 @@ class ContradictionDisplay(style.Display):
             )
         rows, names = style.named_rows(X)
         points, axes = _projected(rows, names, features)
-        labels = [str(label) for label in np.asarray(y).tolist()]
+        labels = [label_name(label) for label in np.asarray(y).tolist()]
         classes = np.array([int(label in certificate.positive) for label in labels])
         shares = dict(
             zip(certificate.contradiction.rows, certificate.contradiction.shares, strict=True)
