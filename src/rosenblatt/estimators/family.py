@@ -139,12 +139,13 @@ def _constructor(parameters: Mapping[str, Parameter]) -> Callable[..., None]:
     ]
     signature = inspect.Signature([instance, *first, *shared])
 
+    defaults = {one.name: one.default for one in (*first, *shared)}
+
     def __init__(self: Any, *values: Any, **named: Any) -> None:  # noqa: N807
-        bound = signature.bind(self, *values, **named)
-        bound.apply_defaults()
-        for name in signature.parameters:
-            if name != instance.name:
-                setattr(self, name, bound.arguments[name])
+        if values or not named.keys() <= defaults.keys():
+            named = signature.bind(self, *values, **named).arguments  # or a TypeError
+            del named[instance.name]
+        self.__dict__.update(defaults | named)
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     return __init__

@@ -68,7 +68,8 @@ def step_of_both(rule, margin, square, weight, eta):
 coefficients = by_storage(
     "coefficients", plain=step_alone, variances=step_of_both, adaptive=step_alone
 )
-depth = by_storage(  # numbers per cell
+DEPTH = {"plain": 1, "variances": 2, "adaptive": 3}  # numbers per cell
+depth = by_storage(
     "depth",
     plain=kernel(lambda rule: 1),
     variances=kernel(lambda rule: 2),

@@ -48,7 +48,7 @@ class CellPart(Part):
     def _begin(self) -> None:
         """Allocate cells, sums and book, for zero weights."""
         kernels.declare(self.record)
-        self.depth = kernels.depth(self.spec.rule)
+        self.depth = kernels.DEPTH[self.record.storage]
         self.room = self.n_features
         self.cells = zeros((self.problems * self.room * self.depth,), self.spec.dtype)
         has_variances = self.record.storage == "variances"
