@@ -24,7 +24,7 @@ from rosenblatt.kernels.rows import Packed
 from rosenblatt.learners.parts import ONE_RATE
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.protocol import UNLIMITED, Array
-from rosenblatt.learners.rates import SAMPLE, Rarity, packed_frequencies, rarity_by
+from rosenblatt.learners.rates import SAMPLE, IdfScales, packed_frequencies, rarity_by
 from rosenblatt.models.model import Model
 from rosenblatt.training import Progress
 
@@ -284,7 +284,7 @@ def _union(columns: list[Array], bits: int) -> Array:
     return np.concatenate([columns[0], np.flatnonzero(is_new).astype(np.uint32)])
 
 
-def _rarity(samples: Sequence[Sample], columns: Array, bits: int) -> Rarity:
+def _rarity(samples: Sequence[Sample], columns: Array, bits: int) -> IdfScales:
     """The scales of features by their frequencies in the first rows of all shards."""
     numbering = Numbering(1 << bits, columns)
     frequencies, squares = np.zeros(len(columns), np.int64), np.zeros(len(columns))

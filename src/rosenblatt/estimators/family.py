@@ -125,7 +125,8 @@ def estimator_class(name: str) -> Any:
         "_records": records,
         "_parameter_constraints": CONSTRAINTS | {k: _constraint(p) for k, p in parameters.items()},
     }
-    made = type(FamilyClassifier)(name, (FamilyClassifier,), namespace)
+    metaclass: Any = type(FamilyClassifier)
+    made = metaclass(name, (FamilyClassifier,), namespace)
     globals()[name] = made
     return made
 

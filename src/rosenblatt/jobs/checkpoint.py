@@ -28,7 +28,7 @@ from rosenblatt.jobs.rows import FileRows, known_classes
 from rosenblatt.jobs.run import Run
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners.problems import n_problems
-from rosenblatt.learners.rates import Rarity
+from rosenblatt.learners.rates import IdfScales
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.models import tensorfile
 from rosenblatt.models.model_file import check_columns
@@ -165,7 +165,7 @@ class Checkpoint:
         if "scales" in arrays:
             known = min(len(arrays["scales"]), len(columns))
             expect("scales", arrays["scales"], np.floating, (known,))
-            rows.rarity = Rarity(arrays["scales"], float(about["rest"]))
+            rows.rarity = IdfScales(arrays["scales"], float(about["rest"]))
         source.classes, source.label_sets = classes, sets
         source.rows, source.bad, missing = about["counts"]
         source.missing = Counter(missing)

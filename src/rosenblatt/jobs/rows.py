@@ -19,7 +19,7 @@ from rosenblatt.kernels.rows import Packed
 from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.parts import ONE_RATE
-from rosenblatt.learners.rates import SAMPLE, Rarity, rarity_of
+from rosenblatt.learners.rates import SAMPLE, IdfScales, rarity_of
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.models.model import Model
 from rosenblatt.training import Drawn
@@ -398,10 +398,10 @@ def known_classes(source: Source) -> int:
     return max(2, len(source.classes))
 
 
-def rarity_of_model(model: Model | None) -> Rarity | None:
+def rarity_of_model(model: Model | None) -> IdfScales | None:
     """The feature scales of a model, or None; unknown features get the largest of them."""
     scales = None if model is None else model.state.get("scale")
-    return Rarity(scales, float(scales.max())) if scales is not None and len(scales) else None
+    return IdfScales(scales, float(scales.max())) if scales is not None and len(scales) else None
 
 
 def _state_of(model: Model) -> State:

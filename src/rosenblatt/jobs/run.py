@@ -14,7 +14,7 @@ from rosenblatt.errors import OptionError
 from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.jobs.outcome import HeldOut, trained_model
 from rosenblatt.learners.protocol import Array
-from rosenblatt.learners.rates import Rarity
+from rosenblatt.learners.rates import IdfScales
 from rosenblatt.models.model import Model
 from rosenblatt.rules.registry import parse
 from rosenblatt.training import Epoch, Plan, Progress
@@ -35,7 +35,7 @@ class Rows(Protocol):
     shards: int  # 1 for the rows of this process
     engine: Any  # which runs the tasks of shards; None for the rows of this process
     bytes: int  # of the files, read so far
-    rarity: Rarity | None  # the scales behind the learner's feature rates
+    rarity: IdfScales | None  # the scales behind the learner's feature rates
     most_visits: int  # between two points where the run can be saved
 
     def begin(self) -> None:

@@ -332,6 +332,4 @@ square = by_layout(
     "square", Dense=dense_square, Screened=dense_square, Csr=csr_square, Packed=packed_square
 )
 add = by_layout("add", Dense=dense_add, Screened=dense_add, Csr=csr_add, Packed=packed_add)
-add_each = by_layout(
-    "add_each", Dense=dense_add_each, Csr=csr_add_each, Packed=packed_add_each
-)  # fmt: skip
+add_each = by_layout("add_each", Dense=dense_add_each, Csr=csr_add_each, Packed=packed_add_each)

@@ -46,7 +46,8 @@ def walk_problem(
         sign = sign_of(codes[row], task)
         if sign == 0.0:
             continue
-        weight, eta, m = omega[row * weighted], etas[i * varying], sign * np.float64(s)
+        weight, eta = omega[row * weighted], etas[i * varying]
+        m = sign * np.float64(s)
         tau = beta = 0.0
         if m <= margin_limit(rule):
             q = length(rule, rows, row, v, rates, book, 0)

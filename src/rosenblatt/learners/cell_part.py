@@ -79,9 +79,18 @@ class CellPart(Part):
         examples, order, etas = visits
         rates = self.spec.rates if self.record.storage == "plain" else ONE_RATE
         return (
-            *examples.arrays, order, etas, self.cells, self.cell_sums, rates, self.book,
-            self.spec.rule, self.task(limits), counts, seen,
-        )  # fmt: skip
+            *examples.arrays,
+            order,
+            etas,
+            self.cells,
+            self.cell_sums,
+            rates,
+            self.book,
+            self.spec.rule,
+            self.task(limits),
+            counts,
+            seen,
+        )
 
     def _variances(self, first: int, end: int) -> Array:
         """The initial variances of some features."""
@@ -96,7 +105,8 @@ class CellPart(Part):
 
     def present(self, averaged: bool = False) -> tuple[Array, Array]:
         """The weights (problems, features), all penalties applied, and the biases."""
-        cells, sums, n = self.cells, self.cell_sums, self.n_features
+        cells, sums = self.cells, self.cell_sums
+        n = self.n_features
         if self.record.penalty(self.spec.rule, 1.0) > 0.0:
             cells, sums = cells.copy(), sums.copy()
             kernels.apply_penalties(self.spec.rule, cells, sums, self.book)

@@ -112,9 +112,7 @@ class Examples:
         """The same rows with other weights."""
         return replace(self, omega=omega)
 
-    def relabelled(
-        self, codes: Array, omega: Array = ONE, sets: Array | None = None
-    ) -> Examples:  # fmt: skip
+    def relabelled(self, codes: Array, omega: Array = ONE, sets: Array | None = None) -> Examples:
         """The same rows with other classes, or sets of labels, and weights."""
         return replace(self, codes=codes, omega=omega, sets=sets)
 
@@ -136,9 +134,14 @@ def _pack(examples: Examples, numbering: Numbering) -> Examples:
     room = Packed.room(len(examples), len(rows.data))
     whole = numbering.pack(Rows(rows.pointers, rows.columns, rows.data), room)
     return Examples(
-        whole, examples.codes, examples.omega, len(numbering), numbering.columns, numbering,
+        whole,
+        examples.codes,
+        examples.omega,
+        len(numbering),
+        numbering.columns,
+        numbering,
         sets=examples.sets,
-    )  # fmt: skip
+    )
 
 
 def examples_of(X: Any, codes: Array, omega: Array = ONE, sets: Array | None = None) -> Examples:
@@ -193,7 +196,7 @@ def check_sparse(X: Any) -> None:
         elif kind == "dia" and (X.data.ndim != 2 or X.offsets.shape != X.data.shape[:1]):
             raise ValueError("each diagonal needs an offset")
     except (ValueError, IndexError) as error:
-        raise ValueError(f"X is not a sound {kind.upper()} matrix: {error}") from None
+        raise ValueError(f"X is not a sound {str(kind).upper()} matrix: {error}") from None
 
 
 def _is_sound_csr(X: Any) -> bool:

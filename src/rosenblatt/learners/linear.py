@@ -205,9 +205,13 @@ class Linear(CountedByScores):
         return limits._replace(longest=UNLIMITED)  # a look at many classes costs as an epoch
 
     def _tally(
-        self, examples: Examples, order: Array, seen: list[Array], tallies: list[Array],
+        self,
+        examples: Examples,
+        order: Array,
+        seen: list[Array],
+        tallies: list[Array],
         predict_first: bool,
-    ) -> Tally:  # fmt: skip
+    ) -> Tally:
         """The result of a walk over all parts."""
         alone, first = len(tallies) == 1, tallies[0]
         visits = int(first[learn.VISITED]) if alone else len(order)
@@ -263,7 +267,7 @@ class Linear(CountedByScores):
 
     def _scorer(self, examples: Examples, averaged: bool = False) -> Callable[[Array], Array]:
         """A function that scores rows by the current weights or their average."""
-        held = [layer for part in self.parts for layer in part.scorers(averaged)]
+        held: list[Any] = [layer for part in self.parts for layer in part.scorers(averaged)]
         return lambda order: _joined([scored(*layer, examples, order) for layer in held], axis=1)
 
     def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:
@@ -369,11 +373,14 @@ class Linear(CountedByScores):
         with_cells = any(part.needs_cells for part in parts)
         cells, books = zip(*(part.own_state(with_cells) for part in parts), strict=True)
         return State(
-            *self.weights(), sums,
+            *self.weights(),
+            sums,
             np.concatenate([part.book[learn.BIAS_SUM] for part in parts]),
             np.concatenate([np.full(part.problems, part.clock) for part in parts]),
-            before, np.concatenate(cells), np.concatenate(books, axis=1),
-        )  # fmt: skip
+            before,
+            np.concatenate(cells),
+            np.concatenate(books, axis=1),
+        )
 
     def restore(self, state: State) -> None:
         """Continue from a state; its arrays are copied."""

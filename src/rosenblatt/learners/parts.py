@@ -45,7 +45,6 @@ class Part(ABC):
     book: Array  # numbers per problem: biases, clocks; its rows are those of the kernel
     clock_row = learn.CLOCK
     bias_unit = 1.0  # a measure divides biases by it
-    needs_cells = False
 
     def __init__(
         self,
@@ -124,6 +123,11 @@ class Part(ABC):
     @abstractmethod
     def reserve(self, n_features: int) -> None:
         """Make room for features, with zero weights."""
+
+    @property
+    def needs_cells(self) -> bool:
+        """Whether the weights do not determine what the part keeps."""
+        return False
 
     @abstractmethod
     def own_state(self, with_cells: bool) -> tuple[Array, Array]:
@@ -230,18 +234,34 @@ class LazyPart(Part):
         """The arguments of the kernel; batch learners correct nothing during a walk."""
         examples, order, etas = visits
         return (
-            *examples.arrays, order, etas, self.W, self.spec.rates, self.book,
-            NEVER if self.spec.batch else self.rule, self.task(limits), counts, seen,
+            *examples.arrays,
+            order,
+            etas,
+            self.W,
+            self.spec.rates,
+            self.book,
+            NEVER if self.spec.batch else self.rule,
+            self.task(limits),
+            counts,
+            seen,
             *self._scratch(),
-        )  # fmt: skip
+        )
 
     def settling_arguments(self, visits: Visits, seen: Array) -> tuple[Any, ...]:
         """The arguments of the kernel that adds a walk to the averaging sums."""
         examples, order, etas = visits
         return (
-            *examples.arrays, order, etas, seen, self.sums(), self.spec.rates, self.book,
-            self.rule, self.task(), *self._scratch(),
-        )  # fmt: skip
+            *examples.arrays,
+            order,
+            etas,
+            seen,
+            self.sums(),
+            self.spec.rates,
+            self.book,
+            self.rule,
+            self.task(),
+            *self._scratch(),
+        )
 
     def _scratch(self) -> tuple[Any, ...]:
         """Scratch memory of the kernels for several classes."""

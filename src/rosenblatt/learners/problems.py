@@ -186,9 +186,13 @@ class CountedByScores:
         raise NotImplementedError
 
     def _weight_where(
-        self, test: Callable[..., Any], examples: Examples, rows: Array, enough: float = math.inf,
+        self,
+        test: Callable[..., Any],
+        examples: Examples,
+        rows: Array,
+        enough: float = math.inf,
         averaged: bool = False,
-    ) -> float:  # fmt: skip
+    ) -> float:
         """The weight of the rows whose (scores, truth) pass a test; may stop beyond `enough`."""
         total, scores = 0.0, self._scorer(examples, averaged)
         for start in range(0, len(rows), _CHUNK):

@@ -11,7 +11,7 @@ from rosenblatt.learners.protocol import Array
 SAMPLE = 4096  # rows that the frequencies are taken from
 
 
-class Rarity:
+class IdfScales:
     """IDF scales of features.
 
     A feature that occurs in d of n rows has the scale ``log((2 + n) / (1 + d))``, one that never
@@ -51,7 +51,7 @@ def idf_rates(examples: Examples) -> Array:
     return rarity_of(examples.rows, len(examples), examples.n_features).rates
 
 
-def rarity_of(rows: Dense | Csr | Packed, n: int, n_features: int) -> Rarity:
+def rarity_of(rows: Dense | Csr | Packed, n: int, n_features: int) -> IdfScales:
     """The scales of features by their frequencies in the first 4,096 of n rows."""
     n = min(n, SAMPLE)
     if isinstance(rows, Packed):
@@ -79,9 +79,9 @@ def packed_frequencies(rows: Packed, n: int, count: int = 0) -> tuple[Array, Arr
     return np.bincount(places, minlength=count), np.bincount(places, squares, count)
 
 
-def rarity_by(frequencies: Array, squares: Array, n: int) -> Rarity:
+def rarity_by(frequencies: Array, squares: Array, n: int) -> IdfScales:
     """The scales of features by the number of rows, of n, that have them, and sums of squares."""
     logs = np.log((2 + n) / np.arange(1, frequencies.max(initial=0) + 2))[frequencies]
     total = float((squares * logs**2).sum())
     unit = 1.0 / np.sqrt(total / n) if total > 0 else 1.0
-    return Rarity((unit * logs).astype(np.float32), float(np.float32(unit * np.log(2 + n))))
+    return IdfScales((unit * logs).astype(np.float32), float(np.float32(unit * np.log(2 + n))))

@@ -49,8 +49,8 @@ class State:
 
     def in_columns(self, places: Array, n_features: int, base: Array | None) -> State:
         """The state of a learner of packed columns for all columns, of initial weights `base`."""
-        weights, cells, sums = self.weights, self.cells, self.sums
-        weights = in_columns(weights, places, n_features, base)
+        cells, sums = self.cells, self.sums
+        weights = in_columns(self.weights, places, n_features, base)
         if sums.size:
             sums = in_columns(sums, places, n_features)
         if cells.size:
@@ -70,9 +70,12 @@ class State:
         """
         shape = (problems, features)
         return cls(
-            np.zeros(shape, dtype), np.zeros(problems), np.zeros(shape if averaging else (0, 0)),
-            np.zeros(problems), np.zeros(problems),
-        )  # fmt: skip
+            np.zeros(shape, dtype),
+            np.zeros(problems),
+            np.zeros(shape if averaging else (0, 0)),
+            np.zeros(problems),
+            np.zeros(problems),
+        )
 
 
 def in_columns(array: Array, places: Array, n_features: int, others: Array | None = None) -> Array:

@@ -91,7 +91,9 @@ def family(
             weight = 1.0 if sample_weight is None else float(sample_weight[row])
             if weight == 0.0:
                 continue
-            t, visit, time = t + 1, visit + 1, time + weight
+            t += 1
+            visit += 1
+            time += weight
             x, rate = [*rows[row], c], _rate(eta, visit)
             score = dot(w, x)
             margin = y[row] * score
@@ -110,10 +112,24 @@ def family(
                         sigma = [s - beta * p * p for s, p in zip(sigma, pulls, strict=True)]
             w = _penalized(rule, w, z, n, rate * weight, time)
             yield FamilyStep(
-                t, epoch, row, tuple(x[:d]), y[row], score, sign(score), sign(score) != y[row],
-                square, tau, beta, tuple(before[:d]), before[d] * c, tuple(w[:d]), w[d] * c,
-                tuple(spread), tuple(sigma),
-            )  # fmt: skip
+                t,
+                epoch,
+                row,
+                tuple(x[:d]),
+                y[row],
+                score,
+                sign(score),
+                sign(score) != y[row],
+                square,
+                tau,
+                beta,
+                tuple(before[:d]),
+                before[d] * c,
+                tuple(w[:d]),
+                w[d] * c,
+                tuple(spread),
+                tuple(sigma),
+            )
         if corrected == 0:
             return
 

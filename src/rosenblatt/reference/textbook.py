@@ -147,9 +147,7 @@ def online(
                 mistakes += 1
                 w = tuple(wj + rate * y[row] * xj for wj, xj in zip(w, x, strict=True))
                 b = b + rate * y[row] * padding**2 if padding is not None else b
-            yield Step(
-                t, epoch, row, x, y[row], score, sign(score), mistaken, rate, *before, w, b
-            )  # fmt: skip
+            yield Step(t, epoch, row, x, y[row], score, sign(score), mistaken, rate, *before, w, b)
         before_epoch += sum(copies[row] > 0 for row in visits)
         if mistakes == 0 and len(set(visits)) == len(rows):
             return
@@ -250,7 +248,7 @@ def joint(
             after = tuple(W), tuple(b)
             yield JointStep(
                 t, epoch, row, x, label, scores, prediction, rival, mistaken, rate, *after
-            )  # fmt: skip
+            )
         before_epoch += sum(copies[row] > 0 for row in visits)
         if mistakes == 0 and len(set(visits)) == len(rows):
             return
@@ -290,9 +288,7 @@ def criterion_gradient(
     >>> criterion_gradient([[2, 1], [-1, 1]], [1, -1], w=[-1, 0])
     ((-3, 0), 0)
     """
-    mistaken = [
-        (x, yi) for x, yi in zip(X, y, strict=True) if yi * (dot(w, x) + b) <= threshold
-    ]  # fmt: skip
+    mistaken = [(x, yi) for x, yi in zip(X, y, strict=True) if yi * (dot(w, x) + b) <= threshold]
     by_w = tuple(-sum(yi * x[j] for x, yi in mistaken) for j in range(len(w)))
     by_b = -sum(yi * padding**2 for _, yi in mistaken) if padding is not None else 0
     return by_w, by_b
