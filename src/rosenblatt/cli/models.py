@@ -129,11 +129,11 @@ def explain(
     from rosenblatt.models.model_file import read_model
 
     loaded = read_model(model)
-    found = loaded.explain(_row(loaded, row))
+    explanation = loaded.explain(_row(loaded, row))
     if json:
-        typer.echo(json_module.dumps(found.to_json()))
+        typer.echo(json_module.dumps(explanation.to_json()))
         return
-    for line in _lines(found, label, top):
+    for line in _lines(explanation, label, top):
         typer.echo(line)
 
 
@@ -152,15 +152,17 @@ def _row(model: Model, text: str) -> Any:
     return text
 
 
-def _lines(found: Explanation, label: str | None, top: int) -> list[str]:
-    features, rest, bias, score = found.sum_of(top, label)
-    own = found.explained if label is None or len(found.bias) == 1 else label
-    lines = [f"predicted {found.predicted}; the score of {own} is made of"]
+def _lines(explanation: Explanation, label: str | None, top: int) -> list[str]:
+    features, others, bias, score = explanation.sum_of(top, label)
+    takes_label = label is not None and len(explanation.bias) > 1
+    explained = label if takes_label else explanation.explained
+    lines = [f"predicted {explanation.predicted}; the score of {explained} is made of"]
     lines += [f"{value:>+10.4f}  {name}"[:80] for name, value in features]
-    others = sum(1 for _, value in found.top(None, label) if value) - len(features)
-    if others > 0:
-        lines.append(f"{rest:>+10.4f}  {counted(others, 'other feature')}")
-    unknown = len(found.features) - int((found.contributions != 0).any(axis=1).sum())
+    count = sum(1 for _, value in explanation.top(None, label) if value) - len(features)
+    if count > 0:
+        lines.append(f"{others:>+10.4f}  {counted(count, 'other feature')}")
+    contributes = (explanation.contributions != 0).any(axis=1)
+    unknown = len(explanation.features) - int(contributes.sum())
     note = f"  ({counted(unknown, 'feature')} of the row without weight)" if unknown else ""
     return [*lines, f"{bias:>+10.4f}  bias", f"{score:>+10.4f}  score{note}"]
 
@@ -237,8 +239,8 @@ def _table(forms: list[Compressed], out: Path) -> list[str]:
             f"{counted(form.weights, 'weight')} in {form.model.precision}{state}"
         )
     last = forms[-1]
-    kept = counted(len(last.model.columns), "feature")
-    return [*lines, f"{out}: {readable_size(out.stat().st_size)}, {kept}"]
+    features = counted(len(last.model.columns), "feature")
+    return [*lines, f"{out}: {readable_size(out.stat().st_size)}, {features}"]
 
 
 def export(

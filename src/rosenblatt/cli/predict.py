@@ -91,18 +91,17 @@ def predict(
     to = "jsonl" if json else to
     out = STDOUT if out == "/dev/stdout" else out
     o.model_first(model, files)
-    wanted = OutputOptions(
+    output = OutputOptions(
         top, scores, proba, _names(columns), _names(only), _labels(keep_if), at_least, min_score
     )
     loaded = read_model(model)
-    wanted.check(loaded)
     reading = {"format": format, "header": header, "skip_bad_rows": skip_bad_rows}
     if workers is not None or shards is not None:
         from rosenblatt.cluster.scoring import predict_on_shards
 
         workers = o.required_workers(workers, shards)
         rows, bad = predict_on_shards(
-            model, files, workers, out, wanted, to=to, shards=shards, **reading
+            model, files, workers, out, output, to=to, shards=shards, **reading
         )
         lines = iter([_done_line(out, rows, bad)])
     else:
@@ -112,7 +111,7 @@ def predict(
         for inputs, target in jobs:
             if target != STDOUT:
                 check_output(Path(target), [*inputs, model])
-        lines = _predict_all(jobs, loaded, wanted, to, reading)
+        lines = _predict_all(jobs, loaded, output, to, reading)
     for line in lines:
         if not quiet:
             typer.echo(line, err=out == STDOUT)
@@ -139,7 +138,7 @@ def _done_line(target: str, rows: int, bad: int) -> str:
 
 
 def _predict_all(
-    jobs: list[tuple[list[str], str]], model: Any, wanted: Any, to: str | None, reading: Any
+    jobs: list[tuple[list[str], str]], model: Any, output: Any, to: str | None, reading: Any
 ) -> Any:
     """Predict the files of each job, in parallel; yields a line to print per job, in order."""
     from rosenblatt import data
@@ -151,7 +150,7 @@ def _predict_all(
         try:
             source = data.open(inputs, features=model.features, live=True, **reading)
             source.labelled = False
-            rows = write_predictions(model, source, target, wanted, to)
+            rows = write_predictions(model, source, target, output, to)
         except NoRowsError as error:
             write_nothing(target, to)
             return f"rosenblatt: {error}"
@@ -159,8 +158,8 @@ def _predict_all(
         return "" if is_silent else _done_line(target, rows, source.bad)
 
     # A single job runs in this thread, so that a signal ends it at once.
-    found = map(run, jobs) if len(jobs) == 1 else in_order(iter(jobs), run)
-    return (line for line in found if line)
+    lines = map(run, jobs) if len(jobs) == 1 else in_order(iter(jobs), run)
+    return (line for line in lines if line)
 
 
 def _exit_on_closed_pipe() -> None:

@@ -94,8 +94,8 @@ def verify(
     table = read_arrays(files, label, format=format, header=header)
     result = check(loaded, table.X, table.y)
     if json:
-        found = asdict(result) | {"verdict": loaded.verdict}
-        typer.echo(json_module.dumps(found))
+        record = asdict(result) | {"verdict": loaded.verdict}
+        typer.echo(json_module.dumps(record))
         raise typer.Exit(0 if result else 1)
     if result:
         say(f"PROVEN: {loaded.verdict}, {loaded.speaks_of}; {result.reason}.")

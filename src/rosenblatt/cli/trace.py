@@ -111,8 +111,8 @@ def trace(
     if multiclass is not None:
         if proof or average or pocket or style:
             raise typer.BadParameter("--multiclass shows the votes, not the steps of each run")
-        found = tracing.trace_classes(**rows, scheme=multiclass)
-        _write(getattr(found, f"to_{format}")(), out)
+        votes = tracing.trace_classes(**rows, scheme=multiclass)
+        _write(getattr(votes, f"to_{format}")(), out)
         return
     rows.pop("class_names", None)
     run = tracing.trace(**rows)
@@ -180,9 +180,9 @@ def _example_arguments(name: str) -> dict[str, Any]:
     """Arguments of `trace` for an example, with the mistake rule of its source."""
     from rosenblatt import teaching_sets
 
-    found = teaching_sets.load(name)
+    example = teaching_sets.load(name)
     names = ("X", "y", "feature_names", "row_names", "mistake", "fit_intercept", "class_names")
-    return {name: getattr(found, name) for name in names}
+    return {name: getattr(example, name) for name in names}
 
 
 def _file_arguments(file: str | None, label: str | None, header: bool | None) -> dict[str, Any]:

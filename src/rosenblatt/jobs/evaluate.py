@@ -170,20 +170,20 @@ def evaluate(model: Model, source: Source, keep_scores: bool = False) -> Evaluat
     Scores are kept for the area under the ROC curve; more than 2^26 are dropped unless
     `keep_scores`.
     """
-    k, kept = len(model.classes), 0
+    k, n_scores = len(model.classes), 0
     confusion = np.zeros((k, k), dtype=np.int64)
     scores: list[np.ndarray] = []
     truth: list[np.ndarray] = []
     reliability = None if model.calibration is None else Reliability(k)
     for rows, labels in labelled(model, source):
-        found = model.scores(rows)
-        np.add.at(confusion, (labels, model.decide(found)), 1)
+        batch_scores = model.scores(rows)
+        np.add.at(confusion, (labels, model.decide(batch_scores)), 1)
         if reliability is not None:
-            reliability.add(model.probabilities(found), labels)
-        scores.append(found[:, 0] if k == 2 else found)
+            reliability.add(model.probabilities(batch_scores), labels)
+        scores.append(batch_scores[:, 0] if k == 2 else batch_scores)
         truth.append(labels)
-        kept += found.size
-        if kept > _MOST_SCORES and not keep_scores:
+        n_scores += batch_scores.size
+        if n_scores > _MOST_SCORES and not keep_scores:
             scores, truth = [], []
     every_score, every_class = (np.concatenate(of) if of else np.empty(0) for of in (scores, truth))
     trained_on = seen_in_training(model, source)
@@ -199,8 +199,9 @@ def evaluate_labels(model: Model, source: Source) -> LabelEvaluation:
     right = {rank: 0 for rank in RANKS if rank <= k}
     for rows, truth in labelled(model, source):
         scores = model.scores(rows)
-        found = model.decide(scores)
-        counts += np.stack([(found & truth).sum(axis=0), found.sum(axis=0), truth.sum(axis=0)])
+        predicted = model.decide(scores)
+        by_label = (predicted & truth, predicted, truth)
+        counts += np.stack([labels.sum(axis=0) for labels in by_label])
         best = np.argsort(-scores, axis=1, kind="stable")
         for rank in right:
             right[rank] += int(np.take_along_axis(truth, best[:, :rank], axis=1).sum())
@@ -220,14 +221,12 @@ def seen_in_training(model: Model, source: Source) -> list[str]:
     >>> seen_in_training(train(frame, epochs=1), data.open(frame))
     ['<table>']
     """
-    known, found = model.fingerprint, source.fingerprint()
-    if "sample" in found:
-        return source.files if found["sample"] == known.get("sample") else []
-    entries = known.get("files", [])
+    training, now = model.fingerprint, source.fingerprint()
+    if "sample" in now:
+        return source.files if now["sample"] == training.get("sample") else []
+    entries = training.get("files", [])
     trained = {f.get("sample") for f in entries if isinstance(f, dict)} - {None}
-    return [
-        str(file.get("name")) for file in found.get("files", []) if file.get("sample") in trained
-    ]
+    return [str(file.get("name")) for file in now.get("files", []) if file.get("sample") in trained]
 
 
 def curves(scores: np.ndarray, positive: np.ndarray) -> dict[str, np.ndarray]:
@@ -251,13 +250,13 @@ def curves(scores: np.ndarray, positive: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def area(found: dict[str, np.ndarray]) -> float:
+def area(curve: dict[str, np.ndarray]) -> float:
     """The area under the ROC curve, for the result of :func:`curves`.
 
     >>> area(curves(np.array([-1.0, 2.0]), np.array([False, True])))
     1.0
     """
-    return float(np.trapezoid(found["true_positive_rate"], found["false_positive_rate"]))
+    return float(np.trapezoid(curve["true_positive_rate"], curve["false_positive_rate"]))
 
 
 def mean_area(scores: np.ndarray, truth: np.ndarray) -> float | None:
@@ -286,9 +285,9 @@ class Reliability:
     is the mean, over bins weighted by rows, of the difference between the mean probability and the
     share of rows of that class.
 
-    >>> found = Reliability(2)
-    >>> found.add(np.array([[0.1, 0.9], [0.2, 0.8], [0.7, 0.3]]), np.array([1, 0, 0]))
-    >>> round(found.brier, 3), round(found.error, 3)
+    >>> reliability = Reliability(2)
+    >>> reliability.add(np.array([[0.1, 0.9], [0.2, 0.8], [0.7, 0.3]]), np.array([1, 0, 0]))
+    >>> round(reliability.brier, 3), round(reliability.error, 3)
     (0.247, 0.4)
     """
 

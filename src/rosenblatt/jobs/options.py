@@ -94,26 +94,26 @@ def column_kinds(entries: Iterable[str]) -> dict[str, str]:
     return kinds
 
 
-def class_weights(given: str | Mapping[str, float] | None) -> str | dict[str, float] | None:
+def class_weights(weights: str | Mapping[str, float] | None) -> str | dict[str, float] | None:
     """Class weights, checked and as floats; a text is "balanced" or LABEL=NUMBER,...
 
     >>> class_weights("balanced"), class_weights("spam=5,ham=1")
     ('balanced', {'spam': 5.0, 'ham': 1.0})
     """
-    if given is None or given == "balanced":
-        return given
+    if weights is None or weights == "balanced":
+        return weights
     try:
-        pairs = given.items() if isinstance(given, Mapping) else _pairs(given)
-        weights = {str(label): float(weight) for label, weight in pairs}
+        pairs = weights.items() if isinstance(weights, Mapping) else _pairs(weights)
+        by_label = {str(label): float(weight) for label, weight in pairs}
     except (AttributeError, ValueError):
         raise OptionError(
             "class_weight is 'balanced' or a weight for each label (LABEL=NUMBER,...), "
-            f"got {given!r}"
+            f"got {weights!r}"
         ) from None
-    for label, weight in weights.items():
+    for label, weight in by_label.items():
         if not (math.isfinite(weight) and weight >= 0):
             raise OptionError(f"the weight of {label!r} is {weight:g}, but weights are from 0 on")
-    return weights
+    return by_label
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
@@ -334,7 +334,8 @@ class TrainOptions:
         if self.calibrate == "none":
             object.__setattr__(self, "calibrate", None)
         for entry in fields(self):
-            name, value, option = entry.name, getattr(self, entry.name), option_of(entry)
+            name, option = entry.name, option_of(entry)
+            value = getattr(self, name)
             if value is None:
                 continue
             if option.choices and value not in option.choices:

@@ -53,13 +53,13 @@ class OutputOptions:
 
     def check(self, model: Model) -> None:
         """Refuse options that the model does not support."""
-        known = model.classes
+        classes = model.classes
         for label in self.keep_if:
-            if label not in known:
-                message = f"the label {shown(label)} is not a class of the model: {listed(known)}"
+            if label not in classes:
+                message = f"the label {shown(label)} is not a class of the model: {listed(classes)}"
                 raise OptionError(message)
-        if not 1 <= self.top <= len(known):
-            raise OptionError(f"--top is from 1 to {len(known)}, the number of classes")
+        if not 1 <= self.top <= len(classes):
+            raise OptionError(f"--top is from 1 to {len(classes)}, the number of classes")
         if self.at_least is not None and not 0 <= self.at_least <= 1:
             raise OptionError(f"--at-least is a probability, from 0 to 1, not {self.at_least:g}")
         if self.at_least is not None and self.min_score is not None:
@@ -110,8 +110,8 @@ def write_predictions(
         if in_lines and source.has_header:
             write(header_of(predict.names, format))
         rows = 0
-        for part, count in source.map_batches(output):
-            write(part)
+        for rows_written, count in source.map_batches(output):
+            write(rows_written)
             rows += count
             if out == STDOUT:
                 file.flush()
@@ -193,9 +193,11 @@ class _Predict:
         rows = self._selected(codes, labels, values, probabilities)
         values = probabilities if options.proba else values
         if rows is not None:
-            scores, codes, values = scores[rows], codes[rows], values[rows]
+            scores, codes = scores[rows], codes[rows]
+            values = values[rows]
             labels = None if labels is None else labels[rows]
-        kind, every, columns = PROBABILITY if options.proba else SCORE, np.arange(len(codes)), {}
+        kind = PROBABILITY if options.proba else SCORE
+        every, columns = np.arange(len(codes)), {}
         if options.top == 1:
             columns[LABEL] = self._labels(codes) if labels is None else self._label_sets(labels)
             single = len(model.bias) == 1 and not options.proba and not options.scores
@@ -227,8 +229,8 @@ class _Predict:
         values, least = scores, options.min_score
         if options.at_least is not None:
             values, least = probabilities, options.at_least
-        own = values[:, asked].max(axis=1) if asked else values[np.arange(len(codes)), codes]
-        return np.flatnonzero(own >= least)
+        best = values[:, asked].max(axis=1) if asked else values[np.arange(len(codes)), codes]
+        return np.flatnonzero(best >= least)
 
     def _label_sets(self, labels: np.ndarray) -> pa.Array:
         """The labels of each row, joined by the separator of the training files."""
@@ -239,9 +241,7 @@ class _Predict:
 
     def _labels(self, codes: np.ndarray) -> pa.Array:
         names = make_strings(list(self._model.classes))
-        return names.take(pa.Array.from_buffers(
-            pa.int32(), len(codes), [None, pa.py_buffer(codes.astype(np.int32))]
-        ))  # fmt: skip
+        return names.take(pa.array(codes.astype(np.int32)))
 
     def _copied_column(self, column: pa.ChunkedArray, name: str, rows: np.ndarray | None) -> Any:
         """A column of the input for the output."""

@@ -272,21 +272,21 @@ class FileRows:
 
     def _has_class_weights(self, ended: bool) -> bool:
         """Set the class weights, if any; False if they are not known yet."""
-        given, classes = self._class_weight, self.source.classes
-        if given == "balanced":
+        weights, classes = self._class_weight, self.source.classes
+        if weights == "balanced":
             if ended:
                 codes, omega = self.store.arrays()[1:]
-                weights = np.broadcast_to(omega, codes.shape)
-                counts = np.bincount(codes, weights, minlength=len(classes))
+                copies = np.broadcast_to(omega, codes.shape)
+                counts = np.bincount(codes, copies, minlength=len(classes))
                 self._factors = counts.sum() / (len(classes) * np.maximum(counts, 1e-300))
                 self._factors[counts == 0] = 0.0
             return ended
-        if isinstance(given, dict):
-            unknown = [name for name in given if name not in classes]
+        if isinstance(weights, dict):
+            unknown = [name for name in weights if name not in classes]
             if ended and unknown:
                 message = f"no row has the label {unknown[0]!r}, which was given a weight"
                 raise DataError(message, path=self.source.files[0])
-            self._factors = np.array([float(given.get(name, 1.0)) for name in classes])
+            self._factors = np.array([float(weights.get(name, 1.0)) for name in classes])
         return True
 
     def _hand_out(self) -> Iterator[tuple[Examples, np.ndarray]]:

@@ -86,9 +86,10 @@ def parse_seconds(given: str | float) -> float:
     >>> parse_seconds("60s"), parse_seconds("1.5m"), parse_seconds(20)
     (60.0, 90.0, 20.0)
     """
-    found = re.fullmatch(r"\s*([\d.]+)\s*(s|m|min|h|)\s*", str(given))
+    match = re.fullmatch(r"\s*([\d.]+)\s*(s|m|min|h|)\s*", str(given))
+    scales = {"m": 60, "min": 60, "h": 3600}
     try:
-        seconds = float(found[1]) * {"m": 60, "min": 60, "h": 3600}.get(found[2], 1) if found else 0
+        seconds = float(match[1]) * scales.get(match[2], 1) if match else 0
     except ValueError:
         seconds = 0
     if not 0 < seconds < math.inf:
@@ -195,15 +196,15 @@ def tune(
         is_first = not trials
         group = untried.take(_BRACKET, default if is_first else best_of(trials).choice)
         for share in shares:
-            here: list[Trial] = []
+            rung: list[Trial] = []
             for choice in group:
                 if not _has_time(until, choice, share, trials, rows):
                     return best_of(trials).choice, trials
-                here.append(_run_trial(choice, rows, share, options, threads))
-                trials.append(here[-1])
+                rung.append(_run_trial(choice, rows, share, options, threads))
+                trials.append(rung[-1])
                 if report is not None:
-                    report(here[-1])
-            best = sorted(here, key=lambda trial: trial.error)[: max(1, len(here) // _KEEP)]
+                    report(rung[-1])
+            best = sorted(rung, key=lambda trial: trial.error)[: max(1, len(rung) // _KEEP)]
             group = [trial.choice for trial in best]
             if is_first and default not in group:
                 group.append(default)
@@ -223,8 +224,8 @@ def _has_time(until: float, choice: Choice, share: float, trials: list[Trial], r
     """Whether there is time to try a choice on a share of the rows, and to train after it."""
     if not trials:
         return True
-    own = [t for t in trials if t.choice == choice] or trials
-    trial = min(t.seconds_for(max(1, int(share * rows.count))) for t in own)
+    similar = [t for t in trials if t.choice == choice] or trials
+    trial = min(t.seconds_for(max(1, int(share * rows.count))) for t in similar)
     best = best_of(trials)
     # Training reads the files again, and is run again with the held-out rows.
     runs = 2.0 if rows.valid is None else 1.0
@@ -242,9 +243,9 @@ def _run_trial(
     trial_options = replace(choice.options(options), holdout=held_out, memory=_MOST_CACHED)
     run = Run(FileRows(source, trial_options, valid=valid, threads=threads), trial_options)
     with closing(run.rows):
-        part, plan = next(run.phases())
+        data, plan = next(run.phases())
         spent, at = [0.0, 0.0], perf_counter()  # in walks over rows, and between epochs
-        for epoch in run_epochs(run.learner, part, plan, run.progress):
+        for epoch in run_epochs(run.learner, data, plan, run.progress):
             spent[epoch is not None] += perf_counter() - at
             at = perf_counter()
         errors = [epoch.validation_error for epoch in run.history]
@@ -329,24 +330,24 @@ class _Rows:
 
 def _read(source: Source, until: float) -> list[Batch]:
     """Batches in small parts, up to a size and for no longer than `until`, but at least one."""
-    found: list[Batch] = []
+    parts: list[Batch] = []
     size = 0
     for batch in source:
         step = max(1, len(batch) // 32)
-        found += [_part(batch, at, min(at + step, len(batch))) for at in range(0, len(batch), step)]
+        parts += [_part(batch, at, min(at + step, len(batch))) for at in range(0, len(batch), step)]
         size += batch.size
         if size > _MOST_BYTES or _now() > until:
             break
-    return found
+    return parts
 
 
 def _part(batch: Batch, start: int, end: int) -> Batch:
     """The rows of a batch from number `start` up to `end`."""
     indptr, indices, values = batch.rows
-    own = slice(int(indptr[start]), int(indptr[end]))
+    entries = slice(int(indptr[start]), int(indptr[end]))
     table = None if batch.table is None else batch.table.slice(start, end - start)
     return Batch(
-        Rows(indptr[start : end + 1] - indptr[start], indices[own], values[own]),
+        Rows(indptr[start : end + 1] - indptr[start], indices[entries], values[entries]),
         None if batch.labels is None else batch.labels[start:end],
         None if batch.weights is None else batch.weights[start:end],
         table.combine_chunks() if isinstance(table, pa.Table) else table,
