@@ -201,3 +201,11 @@ def test_every_rule_names_its_condition_its_promise_and_its_source():
     for name, record in rules.rules().items():
         if not hasattr(record.numbers, "code_digest"):  # not registered
             assert all((record.condition, record.update, record.bound, record.paper)), name
+
+
+def test_the_guide_lists_every_rule_of_the_package():
+    guide = (PAGE.parents[1] / "guide" / "family.md").read_text()
+    for name, record in rules.rules().items():
+        if not hasattr(record.numbers, "code_digest"):
+            assert f"`{name}`" in guide
+            assert f"~rosenblatt.{record.estimator}`" in guide

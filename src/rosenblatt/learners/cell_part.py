@@ -12,7 +12,7 @@ from rosenblatt.kernels import learn, rule_walks
 from rosenblatt.kernels._memory import zeros
 from rosenblatt.kernels.cells import BIAS, BIAS_A, BIAS_SUM, BOOK, CLOCK, PADDING, SCALE, SCALES
 from rosenblatt.learners import Spec
-from rosenblatt.learners.parts import ONE_RATE, Part, Visits
+from rosenblatt.learners.parts import ONE_RATE, Part, Scorer, Visits
 from rosenblatt.learners.protocol import Array, Limits
 from rosenblatt.learners.weights import State
 from rosenblatt.rules.registry import Rule, rule_of
@@ -117,8 +117,8 @@ class CellPart(Part):
         scale = self.book[SCALE, 0]
         return raw if scale == 1.0 else (raw * scale).astype(raw.dtype), self.book[BIAS]
 
-    def scorers(self, averaged: bool) -> Iterator[tuple[Any, tuple[Any, ...], Array, Array]]:
-        """The first arguments of :func:`scored`, for each problem."""
+    def scorers(self, averaged: bool) -> Iterator[Scorer]:
+        """What scores by the current weights or their average, one per problem."""
         for w, bias in zip(*self.present(averaged), strict=True):
             yield learn.walk_one, (), np.ascontiguousarray(w), np.array([bias])
 

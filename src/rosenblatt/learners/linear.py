@@ -267,8 +267,8 @@ class Linear(CountedByScores):
 
     def _scorer(self, examples: Examples, averaged: bool = False) -> Callable[[Array], Array]:
         """A function that scores rows by the current weights or their average."""
-        held: list[Any] = [layer for part in self.parts for layer in part.scorers(averaged)]
-        return lambda order: _joined([scored(*layer, examples, order) for layer in held], axis=1)
+        layers = [layer for part in self.parts for layer in part.scorers(averaged)]
+        return lambda order: _joined([scored(layer, examples, order) for layer in layers], axis=1)
 
     def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:
         """The weight of the rows on the wrong side; counting may stop beyond `enough`."""

@@ -21,13 +21,16 @@ _BLOCK = 1 << 16  # numbers, half a megabyte of doubles
 NEVER = np.array([np.nan, np.nan, 0.0])  # a rule that never learns: no margin compares with NaN
 
 Visits = tuple[Examples, Array, Array]  # examples, the rows to visit, learning rates
+Scorer = tuple[Any, tuple[Any, ...], Array, Array]  # kernel, scratch, weights and biases
 
 
 class Part(ABC):
     """The problems that one kernel call trains together, and what they keep.
 
     There is one subclass for each way to keep it: :class:`LazyPart` for the perceptron,
-    :class:`rosenblatt.learners.cell_part.CellPart` for all other rules.
+    :class:`rosenblatt.learners.cell_part.CellPart` for all other rules. Each has a `kernel` with
+    its `arguments`, a `score_buffer` and the `scores` in it; `present` and `scorers` for the
+    weights and their average; and `change`, `reserve`, `restart_average`, `own_state`, `restore`.
 
     Parameters
     ----------
@@ -82,60 +85,9 @@ class Part(ABC):
         return Task(*self.classes, self.kind == "joint", limits.updates, limits.longest)
 
     @property
-    @abstractmethod
-    def kernel(self) -> Any:
-        """The kernel that walks."""
-
-    @abstractmethod
-    def change(self, spec: Spec) -> None:
-        """Continue with another spec, which differs in the numbers of its rule or padding."""
-
-    @abstractmethod
-    def score_buffer(self, visits: int) -> Array:
-        """An uninitialised array for the scores of a walk."""
-
-    @abstractmethod
-    def scores(self, seen: Array) -> Array:
-        """The scores (visits, problems) in the buffer of a walk."""
-
-    @abstractmethod
-    def arguments(
-        self, visits: Visits, limits: Limits, counts: Array, seen: Array
-    ) -> tuple[Any, ...]:
-        """The arguments of the kernel."""
-
-    @abstractmethod
-    def scorers(self, averaged: bool) -> Iterator[tuple[Any, tuple[Any, ...], Array, Array]]:
-        """The first arguments of :func:`scored`, for the current weights or their average."""
-
-    @abstractmethod
-    def present(self, averaged: bool = False) -> tuple[Array, Array]:
-        """The weights (problems, features) and the biases, or the mean of both."""
-
-    @abstractmethod
-    def sums_by_problem(self) -> Array:
-        """The averaging sums (problems, features)."""
-
-    @abstractmethod
-    def restart_average(self) -> None:
-        """Start the average at the next step."""
-
-    @abstractmethod
-    def reserve(self, n_features: int) -> None:
-        """Make room for features, with zero weights."""
-
-    @property
     def needs_cells(self) -> bool:
         """Whether the weights do not determine what the part keeps."""
         return False
-
-    @abstractmethod
-    def own_state(self, with_cells: bool) -> tuple[Array, Array]:
-        """Cells and book of :class:`State`; no cells where the weights of all determine them."""
-
-    @abstractmethod
-    def restore(self, state: State, own: slice) -> None:
-        """Continue from the problems `own` of a state; its arrays are copied."""
 
     def by_problem(self, array: Array) -> Array:
         """A view of an array in the layout of the rows as (problems, features)."""
@@ -302,8 +254,8 @@ class LazyPart(Part):
 
     # Weights
 
-    def scorers(self, averaged: bool) -> Iterator[tuple[Any, tuple[Any, ...], Array, Array]]:
-        """The first arguments of :func:`scored`, for the current weights or their average."""
+    def scorers(self, averaged: bool) -> Iterator[Scorer]:
+        """What scores by the current weights or their average."""
         yield self.kernel, self._scratch(), *self._now(averaged)
 
     def _now(self, averaged: bool) -> tuple[Array, Array]:
@@ -402,10 +354,9 @@ class LazyPart(Part):
         return np.array(weights if self.spec.dense else weights.T, dtype=dtype, order="C")
 
 
-def scored(
-    kernel: Any, scratch: tuple[Any, ...], W: Array, bias: Array, examples: Examples, order: Array
-) -> Array:
+def scored(scorer: Scorer, examples: Examples, order: Array) -> Array:
     """The scores (rows, problems) of rows, by a walk that never learns."""
+    kernel, scratch, W, bias = scorer
     seen, book = np.empty((len(order), bias.size), W.dtype), np.zeros((4, bias.size))
     book[learn.BIAS] = bias
     counts = counts_of()
