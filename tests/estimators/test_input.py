@@ -1,14 +1,21 @@
 """The short way for plain arrays ends where scikit-learn's checks do."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.datasets import load_digits, load_iris
 from sklearn.utils.validation import validate_data
 
 from rosenblatt import KernelPerceptron, Perceptron
 from rosenblatt.estimators import _input
 from rosenblatt.estimators._input import FLOATS, checked_data
+from rosenblatt.learners.examples import examples_of
 
+IRIS = load_iris(return_X_y=True)
+DIGITS = load_digits(return_X_y=True)
+SETOSA_VERSICOLOR = IRIS[0][:100, 2:], IRIS[1][:100]
 X = np.random.default_rng(0).normal(size=(6, 3))
 Y = np.array([0, 1, 0, 1, 1, 0])
 
@@ -28,14 +35,31 @@ def test_plain_arrays_pass_as_they_are(layout, labels, monkeypatch):
     assert model.n_features_in_ == 3
 
 
+KINDS = [
+    np.ndarray.tolist,
+    np.asfortranarray,
+    lambda X: X[::-1][::-1],
+    lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    lambda X: X.astype(int),
+    lambda X: X.astype(">f8"),
+    sparse.csr_matrix,
+    sparse.coo_array,
+    sparse.csc_array,
+    pd.DataFrame,
+    pl.DataFrame,
+]
+
+
 @pytest.mark.parametrize(
     ("rows", "labels"),
     [
-        (X.astype(int), Y), (X.tolist(), Y), (np.asfortranarray(X), Y), (X[:, ::2], Y),
-        (X.astype(">f8"), Y), (sparse.coo_array(X), Y), (X, Y.astype(float)), (X, Y[:, None]),
-        (X, Y.astype(object)), (sparse.csc_array(X), Y.tolist()),
+        *((convert(X), Y) for convert in KINDS),
+        (X, Y.astype(float)),
+        (X, Y[:, None]),
+        (X, Y.astype(object)),
+        (sparse.csc_array(X), Y.tolist()),
     ],
-)  # fmt: skip
+)
 @pytest.mark.filterwarnings("ignore:A column-vector y was passed")
 def test_all_else_is_what_scikit_learn_makes_of_it(rows, labels):
     found, y = checked_data(Perceptron(), rows, labels)
@@ -106,3 +130,46 @@ def test_settings_that_passed_once_do_not_let_others_pass():
         model.set_params(mistake="sign", threshold=1.0).fit(X, Y)
     with pytest.raises(ValueError, match="has no meaning"):
         model.fit(X, Y)
+
+
+@pytest.mark.parametrize("convert", KINDS)
+def test_every_kind_of_matrix_gives_the_same_model(convert):
+    X, y = DIGITS
+    plain = Perceptron.textbook(random_state=0, max_iter=3).fit(X, y)
+    other = Perceptron.textbook(random_state=0, max_iter=3).fit(convert(X), y)
+    assert np.array_equal(plain.coef_, other.coef_)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_single_precision_stays_single(convert):
+    X, y = DIGITS
+    model = Perceptron.textbook(max_iter=2, keep="average").fit(convert(X.astype(np.float32)), y)
+    assert model.coef_.dtype == model.intercept_.dtype == np.float32
+    assert model.decision_function(X[:3].astype(np.float32)).dtype == np.float32
+
+
+def test_memory_mapped_rows_are_not_copied(tmp_path):
+    X, y = DIGITS
+    np.save(tmp_path / "X.npy", X.astype(np.float32))
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    rows, labels = checked_data(Perceptron(), mapped, y)
+    assert np.shares_memory(examples_of(rows, labels).rows.X, mapped)
+    plain = Perceptron.textbook(max_iter=2, random_state=0).fit(X.astype(np.float32), y)
+    from_disk = Perceptron.textbook(max_iter=2, random_state=0).fit(mapped, y)
+    assert np.array_equal(from_disk.coef_, plain.coef_)
+
+
+def test_names_of_columns_are_kept_and_checked():
+    X, y = IRIS
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = Perceptron.textbook(random_state=0).fit(frame, y)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[list("dcba")])
+
+
+def test_labels_may_be_anything():
+    X, y = SETOSA_VERSICOLOR
+    names = np.array(["setosa", "versicolor"])[y]
+    assert set(Perceptron.textbook().fit(X, names).predict(X)) == {"setosa", "versicolor"}
+    assert set(Perceptron.textbook().fit(X, y == 1).predict(X).tolist()) == {True, False}

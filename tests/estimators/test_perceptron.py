@@ -4,8 +4,6 @@ import math
 import pickle
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -14,8 +12,6 @@ from sklearn.linear_model import Perceptron as TheirPerceptron
 from sklearn.model_selection import GridSearchCV, train_test_split
 
 from rosenblatt import Perceptron, process, teaching_sets, theory
-from rosenblatt.estimators._input import checked_data
-from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.linear import Linear
 
 IRIS = load_iris(return_X_y=True)
@@ -267,62 +263,6 @@ def test_learning_rates(rate):
             w, b = w + eta(t) * label * x, b + eta(t) * label
     assert np.allclose(model.coef_, w)
     assert np.allclose(model.intercept_, b)
-
-
-class TestInput:
-    @pytest.mark.parametrize(
-        "convert",
-        [
-            lambda X: X.tolist(),
-            np.asfortranarray,
-            lambda X: X[::-1][::-1],
-            lambda X: np.repeat(X, 2, axis=1)[:, ::2],
-            lambda X: X.astype(int),
-            sparse.csr_matrix,
-            sparse.coo_array,
-            sparse.csc_array,
-            pd.DataFrame,
-            pl.DataFrame,
-        ],
-    )
-    def test_every_kind_of_matrix_gives_the_same_model(self, convert):
-        X, y = DIGITS
-        plain = Perceptron.textbook(random_state=0, max_iter=3).fit(X, y)
-        other = Perceptron.textbook(random_state=0, max_iter=3).fit(convert(X), y)
-        assert np.array_equal(plain.coef_, other.coef_)
-
-    @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
-    def test_single_precision_stays_single(self, convert):
-        X, y = DIGITS
-        model = Perceptron.textbook(max_iter=2, keep="average").fit(
-            convert(X.astype(np.float32)), y
-        )
-        assert model.coef_.dtype == model.intercept_.dtype == np.float32
-        assert model.decision_function(X[:3].astype(np.float32)).dtype == np.float32
-
-    def test_memory_mapped_rows_are_not_copied(self, tmp_path):
-        X, y = DIGITS
-        np.save(tmp_path / "X.npy", X.astype(np.float32))
-        mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-        rows, labels = checked_data(Perceptron(), mapped, y)
-        assert np.shares_memory(examples_of(rows, labels).rows.X, mapped)
-        plain = Perceptron.textbook(max_iter=2, random_state=0).fit(X.astype(np.float32), y)
-        from_disk = Perceptron.textbook(max_iter=2, random_state=0).fit(mapped, y)
-        assert np.array_equal(from_disk.coef_, plain.coef_)
-
-    def test_names_of_columns_are_kept_and_checked(self):
-        X, y = IRIS
-        frame = pd.DataFrame(X, columns=list("abcd"))
-        model = Perceptron.textbook(random_state=0).fit(frame, y)
-        assert model.feature_names_in_.tolist() == list("abcd")
-        with pytest.raises(ValueError, match="feature names"):
-            model.predict(frame[list("dcba")])
-
-    def test_labels_may_be_anything(self):
-        X, y = SETOSA_VERSICOLOR
-        names = np.array(["setosa", "versicolor"])[y]
-        assert set(Perceptron.textbook().fit(X, names).predict(X)) == {"setosa", "versicolor"}
-        assert set(Perceptron.textbook().fit(X, y == 1).predict(X).tolist()) == {True, False}
 
 
 class TestBadInput:

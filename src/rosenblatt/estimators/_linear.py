@@ -252,7 +252,7 @@ class LinearClassifier(SparseCoefMixin, Classifier):
             weights = in_columns(weights, self._places, self.n_features_in_, run.base)
         self._shown = Weights(np.ascontiguousarray(weights), bias)
         describe_run(self, progress)
-        training.refuse_overflow(learner, run.data, run.plan, progress, run.largest)
+        training.refuse_overflow(self._learner, run.data, run.plan, progress, run.largest)
         progress.kept = None
         progress.cycle = None
         progress.history = []

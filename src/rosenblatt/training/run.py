@@ -12,7 +12,7 @@ import numpy as np
 from rosenblatt.cycles import CycleFinder
 from rosenblatt.kernels.jit import compile_seconds
 from rosenblatt.learners.protocol import UNLIMITED, Learner, Limits
-from rosenblatt.training.order import Data
+from rosenblatt.training.order import Data, Drawn
 from rosenblatt.training.plan import Plan, reason_to_stop, remember_validation
 from rosenblatt.training.progress import Counts, Epoch, Kept, Progress
 
@@ -91,18 +91,17 @@ def kept_weights(learner: Learner, plan: Plan, progress: Progress) -> Any:
 
 
 def refuse_overflow(
-    learner: Any, data: Data, plan: Plan, progress: Progress, largest: float
+    learner: Any, data: Drawn, plan: Plan, progress: Progress, largest: float
 ) -> None:
     """Raise an error if the score of a row by the weights to return is not finite.
 
     Rows whose numbers are at most `largest` are scored only if an overflow is conceivable.
     """
-    examples, rows = data.everything()
     norm = max(epoch.weight_norm for epoch in progress.history)
-    if norm * largest < _FAR_FROM_OVERFLOW * float(np.finfo(examples.dtype).max):
+    if norm * largest < _FAR_FROM_OVERFLOW * float(np.finfo(data.examples.dtype).max):
         return
     with np.errstate(all="ignore"):
-        scores = learner.scores(examples, rows, plan.averages)
+        scores = learner.scores(*data.everything(), plan.averages)
     if not np.isfinite(scores).all():
         raise ValueError(_OVERFLOW)
 
