@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -56,7 +57,9 @@ def train(
 
     display = ProgressPrinter(quiet=quiet, json=json)
     if dry_run:
-        display.show_columns(options.open(files))
+        from rosenblatt.jobs.sources import open_rows
+
+        display.show_columns(open_rows(files, replace(options, valid=None))[0])
         display.check()
         return
     try:

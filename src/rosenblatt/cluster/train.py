@@ -22,6 +22,7 @@ from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.jobs.outcome import check_model_path, stopped
 from rosenblatt.jobs.run import Run
+from rosenblatt.jobs.sources import reading as reading_of
 from rosenblatt.jobs.train import complete
 from rosenblatt.models.model import Model
 from rosenblatt.process import interrupts
@@ -103,7 +104,7 @@ def _train(
     """Run to the end, or until a signal asks to stop; saves and returns the model."""
     start: Any = options.start
     out = None if options.out is None else Path(options.out)
-    how, features = options.reading(start), None if start is None else start.features
+    how, features = reading_of(options, start), None if start is None else start.features
     manifest, reading = open_shards(source, engine, how, options.shards, features)
     refuse_unused_options(manifest.format, {name: how.get(name) for name in _COLUMN_OPTIONS})
     if reading.features.multilabel:

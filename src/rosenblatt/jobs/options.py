@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rosenblatt.errors import OptionError
 
 if TYPE_CHECKING:
-    from rosenblatt.data import Source
     from rosenblatt.jobs.run import Run
     from rosenblatt.jobs.tune import Trial
     from rosenblatt.kernels.text import Ngrams
@@ -183,7 +182,8 @@ class TrainOptions:
     )
     ngrams: int | str | tuple[int, int] | None = _option(
         FEATURE, FEATURES,
-        "N-grams of up to N words, or of N to M; 1-2 by default, with --chars 3-5.",
+        "N-grams of up to N words, or of N to M; 1-2 by default, on the command line 3-5 with "
+        "--chars.",
         given_as=str, metavar="N or N-M",
     )
     analyzer: str | None = _option(
@@ -403,35 +403,6 @@ class TrainOptions:
         """The options that decide the weights: what models and checkpoints record."""
         return self.of_kind(SETTING)
 
-    def open(self, files: Any, start: Model | None = None, first: Source | None = None) -> Source:
-        """Open files; with the features of `start`, or of `first` for validation files."""
-        from rosenblatt import data
-        from rosenblatt.data.formats import refuse_unused_options
-
-        reading = self.of_kind(FEATURE, PARSING)
-        if isinstance(files, data.Source):
-            if first is None:
-                refuse_unused_options("opened", reading)
-            return files
-        if start is not None:
-            self._check_start(start)
-            parsing = self.of_kind(PARSING)
-            return data.open(files, features=start.features, classes=start.classes, **parsing)
-        if first is not None:
-            return data.open(files, features=first.features, **self.of_kind(PARSING))
-        source = data.open(files, **self.reading())
-        refuse_unused_options(source.format, reading)
-        return source
-
-    def reading(self, start: Model | None = None) -> dict[str, Any]:
-        """The options of :func:`rosenblatt.data.open`; without n-grams if a model decides them."""
-        reading = self.of_kind(FEATURE, PARSING)
-        hashing = [reading.pop(name) for name in ("ngrams", "analyzer", "bits")]
-        if start is not None:
-            self._check_start(start)
-            return reading
-        return reading | {"ngrams": self.hashing(), "expect_text": hashing[:2] != [None, None]}
-
     def hashing(self) -> Ngrams:
         """How text is hashed.
 
@@ -453,19 +424,6 @@ class TrainOptions:
         if not 1 <= low <= high <= 20:
             raise OptionError(f"ngrams is N or N-M with 1 <= N <= M <= 20, got {self.ngrams!r}")
         return Ngrams(low, high, chars, 22 if self.bits is None else self.bits)
-
-    def _check_start(self, start: Model) -> None:
-        """Refuse options that the start model decides."""
-        from rosenblatt.data.labels import joined_label
-
-        names = [name for name, value in self.of_kind(FEATURE).items() if value is not None]
-        if joined_label(self.label) == start.features.label and "label" in names:
-            names.remove("label")
-        if names:
-            raise OptionError(
-                f"start (--from MODEL) fixes {', '.join(names)}: drop "
-                + ("that option" if len(names) == 1 else "those options")
-            )
 
 
 TrainOptions.__doc__ = documented(TrainOptions.__doc__, TrainOptions)

@@ -9,18 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol, overload
 
-from rosenblatt import data
 from rosenblatt.atomic_files import remove_leftovers
 from rosenblatt.data import Source
-from rosenblatt.data.bytes import is_stream
-from rosenblatt.errors import OptionError
 from rosenblatt.jobs.checkpoint import Checkpoint
-from rosenblatt.jobs.options import PARSING, TrainOptions, documented
+from rosenblatt.jobs.options import TrainOptions, documented
 from rosenblatt.jobs.outcome import check_model_path, finished, stopped
 from rosenblatt.jobs.rows import FileRows
 from rosenblatt.jobs.run import Run
+from rosenblatt.jobs.sources import open_again, open_rows
 from rosenblatt.jobs.tune import Trial, parse_seconds, tune
-from rosenblatt.kernels.text import Ngrams
 from rosenblatt.models.model import Model
 from rosenblatt.models.model_file import read_model
 from rosenblatt.process import interrupts, threads_of
@@ -113,25 +110,19 @@ def _train(source: Any, options: TrainOptions, start: Model | None) -> Model:
         saved = Checkpoint(
             Path(options.checkpoint), options.checkpoint_seconds, options.checkpoint_rows
         )
-    rows, valid = _open(source, options, start)
-    _check_multilabel(rows, options)
+    rows, valid = open_rows(source, options, start)
     if out is not None:
         check_model_path(Path(out), [*rows.files, *(valid.files if valid else ())], saved)
     remove_leftovers()
     threads = threads_of(options.n_jobs)
     trials: list[Trial] = []
     if options.tune is not None:
-        if rows.format != "table" and any(map(is_stream, rows.files)):
-            raise OptionError(
-                "tune reads the rows more than once: name files, not pipes or standard input"
-            )
         seconds = parse_seconds(options.tune)
         choice, trials = tune(rows, valid, options, seconds, threads, options.report_trial)
         options = choice.options(options)
-        rows, valid = (
-            _open_again(files, opened, options, choice.ngrams)
-            for files, opened in ((source, rows), (options.valid, valid))
-        )
+        rows = open_again(source, rows, options, choice.ngrams)
+        if valid is not None:
+            valid = open_again(options.valid, valid, options, choice.ngrams)
     with (
         _opened_run(rows, options, saved, valid=valid, start=start, threads=threads) as run,
         interrupts(all_signals=saved is not None or out is not None) as signals,
@@ -166,36 +157,3 @@ def _opened_run(
             saved.resume(run)
         with closing(run.rows):
             yield run
-
-
-def _open(source: Any, options: TrainOptions, start: Model | None) -> tuple[Source, Source | None]:
-    """The rows to train on, and those to validate on."""
-    rows = options.open(source, start)
-    valid = None if options.valid is None else options.open(options.valid, start, rows)
-    return _weighted(rows, options), _weighted(valid, options)
-
-
-def _open_again(files: Any, source: Source | None, options: TrainOptions, ngrams: Ngrams) -> Any:
-    """The files of a source with other n-grams."""
-    if source is None:
-        return None
-    if isinstance(files, Source):
-        raise OptionError("tune opens the files itself: give their names, not an open source")
-    features = replace(source.features, ngrams=ngrams)
-    return _weighted(data.open(files, features=features, **options.of_kind(PARSING)), options)
-
-
-def _weighted(source: Any, options: TrainOptions) -> Any:
-    """A source that reads the weights of rows, if there is a column of them."""
-    if options.weight is not None and source is not None:
-        source.weigh_by(options.weight)
-    return source
-
-
-def _check_multilabel(source: Source, options: TrainOptions) -> None:
-    """Refuse options that need exactly one label per row, if rows may have several."""
-    if not source.features.multilabel:
-        return
-    for name in ("class_weight", "target", "multiclass", "tune"):
-        if getattr(options, name) not in (None, "ovr"):
-            raise OptionError(f"{name} is for one label per row, and here a row may have several")

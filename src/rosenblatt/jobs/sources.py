@@ -1,0 +1,95 @@
+"""Open the files that the options of training name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from rosenblatt import data
+from rosenblatt.data import Source
+from rosenblatt.data.bytes import is_stream
+from rosenblatt.data.formats import refuse_unused_options
+from rosenblatt.data.labels import joined_label
+from rosenblatt.errors import OptionError
+from rosenblatt.jobs.options import FEATURE, PARSING, TrainOptions
+from rosenblatt.kernels.text import Ngrams
+from rosenblatt.models.model import Model
+
+
+def open_rows(
+    files: Any, options: TrainOptions, start: Model | None = None
+) -> tuple[Source, Source | None]:
+    """The rows to train on, and those to validate on; with the features of `start`, if given."""
+    rows = _open(files, options, start)
+    _check_multilabel(rows, options)
+    if options.tune is not None and rows.format != "table" and any(map(is_stream, rows.files)):
+        raise OptionError(
+            "tune reads the rows more than once: name files, not pipes or standard input"
+        )
+    if options.valid is None:
+        return _weighted(rows, options), None
+    if isinstance(options.valid, Source):
+        valid = options.valid
+    elif start is not None:
+        valid = _open(options.valid, options, start)
+    else:
+        valid = data.open(options.valid, features=rows.features, **options.of_kind(PARSING))
+    return _weighted(rows, options), _weighted(valid, options)
+
+
+def open_again(files: Any, source: Source, options: TrainOptions, ngrams: Ngrams) -> Source:
+    """The files of a source with other n-grams."""
+    if isinstance(files, Source):
+        raise OptionError("tune opens the files itself: give their names, not an open source")
+    features = replace(source.features, ngrams=ngrams)
+    return _weighted(data.open(files, features=features, **options.of_kind(PARSING)), options)
+
+
+def reading(options: TrainOptions, start: Model | None = None) -> dict[str, Any]:
+    """The options of :func:`rosenblatt.data.open`; without n-grams if a model decides them."""
+    values = options.of_kind(FEATURE, PARSING)
+    hashing = [values.pop(name) for name in ("ngrams", "analyzer", "bits")]
+    if start is not None:
+        _check_start(options, start)
+        return values
+    return values | {"ngrams": options.hashing(), "expect_text": hashing[:2] != [None, None]}
+
+
+def _open(files: Any, options: TrainOptions, start: Model | None) -> Source:
+    """Open files by the options, or by the features of a model to go on from."""
+    if isinstance(files, Source):
+        refuse_unused_options("opened", options.of_kind(FEATURE, PARSING))
+        return files
+    if start is not None:
+        _check_start(options, start)
+        parsing = options.of_kind(PARSING)
+        return data.open(files, features=start.features, classes=start.classes, **parsing)
+    source = data.open(files, **reading(options))
+    refuse_unused_options(source.format, options.of_kind(FEATURE, PARSING))
+    return source
+
+
+def _check_start(options: TrainOptions, start: Model) -> None:
+    """Refuse options that the start model decides."""
+    names = [name for name, value in options.of_kind(FEATURE).items() if value is not None]
+    if joined_label(options.label) == start.features.label and "label" in names:
+        names.remove("label")
+    if names:
+        drop = "that option" if len(names) == 1 else "those options"
+        raise OptionError(f"start (--from MODEL) fixes {', '.join(names)}: drop {drop}")
+
+
+def _check_multilabel(source: Source, options: TrainOptions) -> None:
+    """Refuse options that need exactly one label per row, if rows may have several."""
+    if not source.features.multilabel:
+        return
+    for name in ("class_weight", "target", "multiclass", "tune"):
+        if getattr(options, name) not in (None, "ovr"):
+            raise OptionError(f"{name} is for one label per row, and here a row may have several")
+
+
+def _weighted(source: Source, options: TrainOptions) -> Source:
+    """A source that reads the weights of rows, if there is a column of them."""
+    if options.weight is not None:
+        source.weigh_by(options.weight)
+    return source
