@@ -302,7 +302,7 @@ class Machine:
         for name in ["kernels", "rules"]:
             (self.package / name).mkdir(parents=True)
         source = Path(rosenblatt.__file__).parent
-        for name in ["errors", "files", "kernels/jit", "kernels/compiler"]:
+        for name in ["errors", "atomic_files", "kernels/jit", "kernels/compiler"]:
             (self.package / f"{name}.py").write_bytes((source / f"{name}.py").read_bytes())
         for name in ["__init__.py", "kernels/__init__.py"]:
             (self.package / name).touch()
