@@ -54,7 +54,7 @@ def write(folder, format, cells, labels):
     return path
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -90,7 +90,7 @@ def test_a_right_certificate_of_fine_fractions_is_proven():
     assert verify(certify(X, y), X, y)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(-3, 3), st.integers(2**62, 2**64 + 2)), min_size=4, max_size=12),
     st.data(),
