@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 from collections.abc import Iterator
@@ -9,6 +10,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+# `signal.signal` without its search for a member of an enumeration, which takes several µs.
+_set_handler: Any = importlib.import_module("_signal").signal
 # Sent by batch systems, service managers and closed terminals; Windows has no SIGHUP.
 _TERMINATIONS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -74,12 +77,20 @@ def interrupts(all_signals: bool = True) -> Iterator[list[int]]:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Delay Ctrl-C until the block is done, where the system can."""
-    if not hasattr(signal, "pthread_sigmask"):
+    """Delay Ctrl-C until the block is done.
+
+    The handler is replaced, as a signal that the main thread masks would go to another thread, and
+    Python would interrupt the main thread all the same.
+    """
+    received: list[FrameType | None] = []
+    try:
+        handler = _set_handler(signal.SIGINT, lambda number, frame: received.append(frame))
+    except ValueError:  # only the main thread is interrupted
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        _set_handler(signal.SIGINT, handler if handler is not None else signal.SIG_DFL)
+        if received and callable(handler):
+            handler(signal.SIGINT, received[0])

@@ -1,5 +1,9 @@
 """Predict, see the label, count the mistake, learn."""
 
+import os
+import signal
+import time
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -93,3 +97,57 @@ def test_an_empty_stream_is_refused():
 def test_what_needs_all_examples_cannot_learn_online():
     with pytest.raises(AttributeError):
         learn_online(Perceptron.textbook(keep="best"), X, Y)
+
+
+def learned(model):
+    """What a model has learned so far, apart from the model."""
+    state = model.state_
+    return (
+        [None if part is None else np.copy(part) for part in vars(state).values()],
+        (model.t_, model.n_updates_, model.classes_.tolist(), model.decision_function(X).tolist()),
+    )
+
+
+def assert_same(some, others):
+    assert some[1] == others[1]
+    for a, b in zip(some[0], others[0], strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("visit", [1, 40, 60])
+def test_a_learning_rate_that_raises_leaves_the_model_as_it_was(visit):
+    first, rest = np.flatnonzero(Y < 5)[:100], np.flatnonzero(Y < 9)[100:200]
+    limit = [np.inf]
+
+    def rate(t):
+        if t >= limit[0]:
+            raise ArithmeticError("no rate")
+        return 1 / t
+
+    model = Perceptron(learning_rate=rate).partial_fit(X[first], Y[first])
+    before = learned(model)
+    limit[0] = 100 + visit
+    with pytest.raises(ArithmeticError):
+        model.partial_fit(X[rest], Y[rest])
+    assert_same(learned(model), before)
+
+
+def test_rows_whose_squares_overflow_leave_the_model_as_it_was():
+    model = Perceptron().partial_fit(X[:3], Y[:3])
+    before = learned(model)
+    with pytest.raises(ValueError, match="overflow"):
+        model.partial_fit(np.vstack([X[3:7], X[7:9] * 1e300]), Y[3:9])
+    assert_same(learned(model), before)
+
+
+def test_an_interrupt_leaves_the_model_before_or_after_the_call():
+    def interrupting(t):
+        os.kill(os.getpid(), signal.SIGINT)  # another thread may receive it
+        time.sleep(0.001)
+        return 1.0
+
+    model = Perceptron.textbook().partial_fit(X[:100], Y[:100])
+    model.learning_rate = interrupting
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X[100:103], Y[100:103])
+    assert_same(learned(model), learned(Perceptron.textbook().partial_fit(X[:103], Y[:103])))

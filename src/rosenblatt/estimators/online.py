@@ -40,7 +40,7 @@ def learn(model, X, y, classes=None, sample_weight=None, predict_first=False) ->
 
     The number is -1 where no class was known, and for rows of weight zero.
     """
-    with untouched_on_failure(model):
+    with uninterrupted(), untouched_on_failure(model):
         scores_before, n_known = model._scores_before(X), len(getattr(model, "classes_", ()))
         examples, y, weights = _online_examples(model, X, y, classes, sample_weight)
         if y.ndim == 2 and predict_first:
@@ -48,24 +48,26 @@ def learn(model, X, y, classes=None, sample_weight=None, predict_first=False) ->
                 "Predictions before each label are for one label per row, but y is an "
                 "indicator matrix: use partial_fit."
             )
+        etas = _rates_ahead(model, examples, y, weights)
         progress, guesses = model._progress, []
-        with uninterrupted():
-            for batch, rows, first in _stretches(model, examples, y, weights):
-                codes = np.zeros(rows.size, np.int32)
-                if len(model.classes_) < 2:  # nothing to learn yet
-                    weight = batch.weight_of(rows)
-                    model._learner.idle(weight)
-                    progress.steps += weight
-                    progress.visits += rows.size
-                else:
-                    etas = model._plan().etas(progress.visits + 1, rows.size)
-                    tally = model._learner.walk(batch, rows, etas, predict_first=predict_first)
-                    model._learner.settle()  # the caller may change the rows after this
-                    progress.count(tally)
-                    codes = tally.predictions
-                if predict_first:
-                    codes[: first.size] = first
-                    guesses.append((rows, model.classes_, codes))
+        n_visits = progress.visits
+        for batch, rows, first in _stretches(model, examples, y, weights):
+            codes = np.zeros(rows.size, np.int32)
+            if len(model.classes_) < 2:  # nothing to learn yet
+                weight = batch.weight_of(rows)
+                model._learner.idle(weight)
+                progress.steps += weight
+                progress.visits += rows.size
+            else:
+                at = progress.visits - n_visits
+                rates = etas if etas.size == 1 else etas[at : at + rows.size]
+                tally = model._learner.walk(batch, rows, rates, predict_first=predict_first)
+                model._learner.settle()  # the caller may change the rows after this
+                progress.count(tally)
+                codes = tally.predictions
+            if predict_first:
+                codes[: first.size] = first
+                guesses.append((rows, model.classes_, codes))
         model._describe_online()
         model._calibrate_online(
             scores_before,
@@ -76,6 +78,22 @@ def learn(model, X, y, classes=None, sample_weight=None, predict_first=False) ->
     for rows, known, codes in guesses:
         predicted[rows] = np.append(np.searchsorted(model.classes_, known), -1)[codes]
     return predicted
+
+
+def _rates_ahead(model, examples, y, weights) -> np.ndarray:
+    """The learning rate of each visit, or one for all.
+
+    Here, before a row is learned from, fails what may fail: a rate that is computed by a function
+    of the caller, and the mean square of the rows.
+    """
+    plan, square = model._plan(), model._square
+    if not callable(plan.eta) and square.rows is None:
+        return plan.etas(1, 0)
+    known = model.classes_ if y.ndim == 2 else np.union1d(model.classes_, y)
+    batch, order = _labelled(model, examples, y, weights, 0, len(y), known)
+    for _ in square.visits(batch, order, model._learner.rates):
+        pass
+    return plan.etas(model._progress.visits + 1, order.size)
 
 
 def _stretches(model, examples, y, weights) -> Iterator[tuple[Examples, np.ndarray, np.ndarray]]:
@@ -90,7 +108,7 @@ def _stretches(model, examples, y, weights) -> Iterator[tuple[Examples, np.ndarr
         if known is not model.classes_:
             first = _predicted_code(model, examples, start, known)
             _learn_classes(model, examples, known)
-        batch, order = _labelled(model, examples, y, weights, start, end)
+        batch, order = _labelled(model, examples, y, weights, start, end, model.classes_)
         for rows, square in model._square.visits(batch, order, model._learner.rates):
             model._use(square)
             yield batch, rows, first if start in rows[:1] else first[:0]
@@ -143,15 +161,15 @@ def _learn_classes(model, examples: Examples, known: np.ndarray) -> None:
     model.classes_ = known
 
 
-def _labelled(model, examples, y, weights, start, end) -> tuple[Examples, np.ndarray]:
+def _labelled(model, examples, y, weights, start, end, classes) -> tuple[Examples, np.ndarray]:
     """The examples with class numbers from `start` to `end`, and these rows in order."""
     codes, omega = np.zeros(len(y), np.int32), weights
     sets = None
     if y.ndim == 2:
         _, codes, sets = Targets.of(y)
     else:
-        codes[start:end] = np.searchsorted(model.classes_, y[start:end])
-        omega = weighted_by_class(weights, model.class_weight, model.classes_, codes)
+        codes[start:end] = np.searchsorted(classes, y[start:end])
+        omega = weighted_by_class(weights, model.class_weight, classes, codes)
     order = np.arange(start, end, dtype=np.uint64)
     if omega is not ONE:
         order = order[np.broadcast_to(omega, len(y))[start:end] > 0]
@@ -300,10 +318,10 @@ class OneByOne:
         row[:] = x
         if not math.isfinite(row.dot(row)) and not np.isfinite(row).all():
             raise ValueError("The example holds NaN or infinity; remove or impute it.")
+        if self._rate is not None:
+            self._eta[0] = self._rate(self._visits + 1)
         self._visits += 1
         self._code[0], self._weight[0] = code, self._factors[code]
-        if self._rate is not None:
-            self._eta[0] = self._rate(self._visits)
         self._steps += self._factors[code]
         scores = self._walk()
         if self._two:  # as `decide`, which would take two thirds of the time of this call
