@@ -131,7 +131,7 @@ def gamma_of(gamma: Any, X: Any, weights: np.ndarray) -> float:
     mean = float(weights @ np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()) / total
     if not isinstance(X, np.ndarray):  # sparse
         squares = X.multiply(X).sum(axis=1, dtype=np.float64)
-        variance = float(weights @ np.asarray(squares).ravel()) / total - mean**2
+        variance = float(weights @ np.asarray(squares).ravel()) / total - mean * mean
     else:
         chunks = range(0, X.shape[0], 4096)
         squared = np.concatenate([((X[i : i + 4096] - mean) ** 2).sum(axis=1) for i in chunks])
