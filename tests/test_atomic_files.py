@@ -5,7 +5,13 @@ import stat
 
 import pytest
 
-from rosenblatt.atomic_files import acquire_lock, atomic_write
+from rosenblatt.atomic_files import (
+    acquire_lock,
+    atomic_write,
+    check_output,
+    read_private,
+    write_private,
+)
 
 
 def test_a_failure_leaves_the_old_file_and_no_debris(tmp_path):
@@ -38,6 +44,54 @@ def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path):
         file.write("1")
     (tmp_path / "b").write_text("1")
     assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no umask, and links need a privilege")
+class TestPermissionsAndLinks:
+    @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+    def test_a_new_file_obeys_the_umask_which_is_never_changed(self, tmp_path, monkeypatch, mask):
+        before = os.umask(mask)
+        try:
+            with monkeypatch.context() as patched:
+                patched.setattr(os, "umask", lambda mask: pytest.fail("other threads see this"))
+                with atomic_write(tmp_path / "a") as file:
+                    file.write(b"1")
+        finally:
+            os.umask(before)
+        assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o666 & ~mask
+
+    def test_machine_code_is_never_open_to_others(self, tmp_path):
+        before = os.umask(0)
+        try:
+            with atomic_write(tmp_path / "a", permissions=0o600) as file:
+                assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == 0o600
+        finally:
+            os.umask(before)
+
+    @pytest.mark.parametrize("is_there", [True, False])
+    def test_a_link_stays_and_its_target_is_replaced(self, tmp_path, is_there):
+        (tmp_path / "far").mkdir()
+        target, link = tmp_path / "far" / "v1", tmp_path / "latest"
+        link.symlink_to(target.relative_to(tmp_path))
+        if is_there:
+            target.write_text("old")
+        check_output(link)
+        with atomic_write(link, "w") as file:
+            file.write("new")
+        assert link.is_symlink()
+        assert target.read_text() == "new"
+        assert [path.name for path in (tmp_path / "far").iterdir()] == ["v1"]
+
+
+@pytest.mark.parametrize("place", ["name", "folder"])
+def test_a_private_file_moved_elsewhere_is_not_trusted(tmp_path, place):
+    path = tmp_path / "code-1" / "a"
+    write_private(path, b"mine", "code-*")
+    assert read_private(path) == b"mine"
+    moved = path.with_name("b") if place == "name" else tmp_path / "code-2" / "a"
+    moved.parent.mkdir(mode=0o700, exist_ok=True)
+    path.rename(moved)
+    assert read_private(moved) is None
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows cannot sync folders")

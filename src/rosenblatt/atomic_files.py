@@ -22,15 +22,18 @@ _TEMPORARY_PREFIX = "rosenblatt-"
 
 
 @contextmanager
-def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any]]:
+def atomic_write(
+    path: str | os.PathLike[str], mode: str = "wb", permissions: int = 0o666
+) -> Iterator[IO[Any]]:
     """Open a temporary file that replaces `path` when the block succeeds.
 
     After an error, a kill or a full disk, the previous file at `path` is unchanged. After success
-    file and directory entry are synced to disk.
+    file and directory entry are synced to disk. A symbolic link stays, and the file that it names
+    is replaced. A new file has these permissions, less the umask; an old one keeps its own.
     """
-    target = Path(path)
-    with naming_file(target):
-        descriptor, temporary = _unfinished(target)
+    target = Path(os.path.realpath(path))
+    with naming_file(path):
+        descriptor, temporary = _unfinished(target, permissions)
         try:
             with os.fdopen(descriptor, mode, encoding=None if "b" in mode else "utf-8") as file:
                 yield file
@@ -38,7 +41,8 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[
                 os.fsync(file.fileno())
                 if os.name == "nt":  # an open file cannot be renamed there
                     file.close()
-                temporary.chmod(_mode_for(target))
+                if target.exists():
+                    temporary.chmod(target.stat().st_mode & 0o777)
                 temporary.replace(target)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -54,7 +58,7 @@ def check_output(
     To be called before the work. Paths in `read` that do not exist, such as ``"-"``, are skipped;
     `what` names the output in messages.
     """
-    folder = target.parent
+    folder = Path(os.path.realpath(target)).parent
     if not folder.is_dir():
         raise OptionError(f"the {what} cannot be written to {target}: there is no folder {folder}")
     if target.exists() and not target.is_file():
@@ -72,13 +76,18 @@ def check_output(
     remove_leftovers(target)
 
 
-def _unfinished(target: Path) -> tuple[int, Path]:
+def _unfinished(target: Path, permissions: int) -> tuple[int, Path]:
     """A new temporary file beside the target, locked while this process writes it."""
     while True:
-        descriptor, name = tempfile.mkstemp(_UNFINISHED, f".{target.name}.", target.parent)
-        if _lock(descriptor) and _is_at(descriptor, Path(name)):
-            return descriptor, Path(name)
-        os.close(descriptor)  # another run took it for a leftover and removes it
+        temporary = target.with_name(f".{target.name}.{os.urandom(4).hex()}{_UNFINISHED}")
+        # Not by `tempfile`, whose files only the user may read: here the system applies the umask,
+        # which a process cannot read without changing it for all of its threads.
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        with suppress(FileExistsError):
+            descriptor = os.open(temporary, flags, permissions)
+            if _lock(descriptor) and _is_at(descriptor, temporary):
+                return descriptor, temporary
+            os.close(descriptor)  # another run took it for a leftover and removes it
 
 
 @contextmanager
@@ -138,6 +147,7 @@ def remove_leftovers(target: Path | None = None) -> int:
     removed = 0
     with suppress(OSError):
         if target is not None:
+            target = Path(os.path.realpath(target))
             made = re.compile(re.escape(f".{target.name}.") + r"\w{8}" + re.escape(_UNFINISHED))
             for path in [p for p in target.parent.iterdir() if made.fullmatch(p.name)]:
                 removed += _remove(path, path)
@@ -196,15 +206,6 @@ def _is_at(descriptor: int, path: Path) -> bool:
         return False
 
 
-def _mode_for(target: Path) -> int:
-    """The permissions of an existing file, or those that `open` gives a new one."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
 def read_private(path: Path) -> bytes | None:
     """Read a file written by :func:`write_private`, or None if it cannot be trusted.
 
@@ -219,9 +220,14 @@ def read_private(path: Path) -> bytes | None:
     with suppress(OSError), path.open("rb") as file:
         if _is_private(path.parent.stat()) and _is_private(os.fstat(file.fileno())):
             digest, content = file.read(32), file.read()
-            if hashlib.sha256(content).digest() == digest:
+            if _sealed(path, content) == digest:
                 return content
     return None
+
+
+def _sealed(path: Path, content: bytes) -> bytes:
+    """The checksum of a private file, which holds for its name and folder only."""
+    return hashlib.sha256(f"{path.parent.name}/{path.name}\n".encode() + content).digest()
 
 
 def write_private(path: Path, content: bytes, siblings: str) -> None:
@@ -238,8 +244,8 @@ def write_private(path: Path, content: bytes, siblings: str) -> None:
                 shutil.rmtree(one, ignore_errors=True)
             folder.mkdir(0o700, parents=True, exist_ok=True)
         if _is_private(folder.stat()):
-            with atomic_write(path) as file:
-                file.write(hashlib.sha256(content).digest() + content)
+            with atomic_write(path, permissions=0o600) as file:
+                file.write(_sealed(path, content) + content)
             path.chmod(0o600)
 
 
