@@ -44,6 +44,60 @@ def test_a_certificate_for_another_file_is_refuted(folder):
     assert "REFUTED: the certificate is about other data" in checked.output
 
 
+def test_the_answer_names_the_file_and_the_label_column(folder):
+    run("certify", "xor.csv", "--label", "y", "--out", "cert.json")
+    checked = run("verify", "cert.json", "xor.csv")
+    assert "\nOf xor.csv, label column y. Whole numbers are taken exactly" in checked.output
+    answer = json.loads(run("verify", "cert.json", "xor.csv", "--json").output)
+    assert (answer["label"], answer["speaks_of"]) == ("y", "class no against class yes")
+    (folder / "other.csv").write_text(XOR.replace("1,1,no", "1,2,no"))
+    assert (
+        "Asked about other.csv, label column y." in run("verify", "cert.json", "other.csv").output
+    )
+
+
+@pytest.mark.parametrize("plain", [[], ["--plain"]])
+def test_a_proof_about_one_label_column_is_refused_to_who_asks_about_another(folder, plain):
+    (folder / "d.csv").write_text("x,good,asked\n0,0,0\n1,1,1\n2,1,0\n")
+    made = run("certify", "d.csv", "--label", "good", "--out", "cert.json")
+    assert "rosenblatt verify cert.json d.csv --label good" in made.output
+    for asked in (["--label", "good"], []):
+        checked = run("verify", "cert.json", "d.csv", *asked, *plain)
+        assert checked.exit_code == 0
+        assert "label column" in checked.output
+        assert "good" in checked.output
+    checked = run("verify", "cert.json", "d.csv", "--label", "asked", *plain)
+    assert checked.exit_code == 1
+    assert "PROVEN for" not in checked.output
+    message = checked.output + str(checked.exception)
+    assert "column 'good', not" in message
+    assert "'asked'" in message
+
+
+def test_names_of_columns_that_the_file_does_not_have_are_refused(folder):
+    run("certify", "xor.csv", "--label", "y", "--out", "cert.json")
+    record = json.loads((folder / "cert.json").read_text())
+    record["source"]["columns"] = ["b", "a"]
+    record["seal"] = seal(record)
+    (folder / "cert.json").write_text(json.dumps(record))
+    checked = run("verify", "cert.json", "xor.csv")
+    assert checked.exit_code == 1
+    assert "the certificate names the columns b, a, not a, b" in str(checked.exception)
+
+
+def test_the_plain_checker_answers_on_the_command_line(folder):
+    run("certify", "xor.csv", "--label", "y", "--out", "cert.json")
+    checked = run("verify", "cert.json", "xor.csv", "--plain")
+    assert checked.exit_code == 0
+    assert checked.output.startswith("PROVEN for 'xor.csv', 4 rows, label column 'y':\ninseparable")
+    (folder / "or.csv").write_text(XOR.replace("1,1,no", "1,1,yes"))
+    checked = run("verify", "cert.json", "or.csv", "--plain", "--json")
+    assert checked.exit_code == 1
+    assert json.loads(checked.output)["proven"] is False
+    checked = run("verify", "cert.json", "xor.csv", "or.csv", "--plain")
+    assert "--plain checks a proof about one file" in str(checked.exception)
+
+
 def test_a_certificate_that_claims_nothing_is_not_refuted(folder):
     made = run("certify", "xor.csv", "--label", "y", "--time-limit", 1e-9, "--out", "cert.json")
     assert "UNDECIDED" in made.output

@@ -49,7 +49,8 @@ def test_numbers_are_the_nearest_doubles_and_whole_numbers_stay_whole(tmp_path):
 
 def test_labels_are_numbers_where_all_are():
     for given, found in (
-        (["+1", "-1"], [1, -1]),
+        (["1", "-1"], [1, -1]),
+        (["+1", "-1"], ["+1", "-1"]),
         (["0.5", "1"], [0.5, 1.0]),
         (["1", "x"], ["1", "x"]),
         ([1.0, 2.0], [1, 2]),

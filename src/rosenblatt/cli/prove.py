@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ import typer
 
 from rosenblatt.cli import options as o
 from rosenblatt.cli.lines import say
+from rosenblatt.errors import DataError, OptionError, listed, shown
 
 
 def certify(
@@ -58,8 +60,9 @@ def certify(
     if out is not None:
         certificate.save(out)
         if not json:
-            command = f"rosenblatt verify {out} {' '.join(files)}"
-            say(f"Certificate written to {out}; check it with: {command}")
+            command = ["rosenblatt", "verify", str(out), *files]
+            command += ["--label", table.label] if table.label else []
+            say(f"Certificate written to {out}; check it with: {shlex.join(command)}")
 
 
 def verify(
@@ -67,18 +70,29 @@ def verify(
     files: Annotated[list[str], typer.Argument(help="The files it is about.")],
     label: Annotated[
         str | None,
-        typer.Option(help="Label column, if it is not the one named by the certificate."),
+        typer.Option(help="The label column that the proof must be about."),
     ] = None,
     format: o.Format = None,
     header: o.Header = None,
+    plain: Annotated[
+        bool,
+        typer.Option(
+            "--plain",
+            help="Check the verdict by the 200 lines that define it: slow, one CSV or TSV file.",
+        ),
+    ] = False,
     json: o.Json = False,
 ) -> None:
     """Check every claim of a certificate in exact arithmetic: exit 0 if proven, 1 if not.
 
     Examples:
 
-      rosenblatt verify flowers.certificate flowers.csv
+      rosenblatt verify flowers.certificate flowers.csv --label species
+
+      rosenblatt verify flowers.certificate flowers.csv --plain
     """
+    if plain:
+        _verify_plainly(certificate, files, label, header, json)
     from rosenblatt.data import read_arrays
     from rosenblatt.theory import CertificateSet, load_certificate
     from rosenblatt.theory import verify as check
@@ -86,22 +100,51 @@ def verify(
     loaded = load_certificate(certificate)
     parts = list(loaded.values()) if isinstance(loaded, CertificateSet) else [loaded]
     source = parts[0].source
-    if source is not None and source.label:
-        label = source.label if label is None else label
+    named = "" if source is None else source.label
+    if source is not None and named:
         # A certificate may say that the first row is data, but not that it is a header: that
         # would hide a row.
         header = False if header is None and not source.header else header
-    table = read_arrays(files, label, format=format, header=header)
+    table = read_arrays(files, label or named or None, format=format, header=header)
+    if named and table.label not in (named, ""):
+        message = f"the certificate is about the label column {shown(named)}"
+        raise DataError(f"{message}, not about {shown(table.label)}", path=certificate)
+    if source is not None and table.header and source.columns != table.columns:
+        message = f"the certificate names the columns {listed(source.columns)}"
+        raise DataError(f"{message}, not {listed(table.columns)} as the file", path=certificate)
     result = check(loaded, table.X, table.y)
+    column = f"label column {table.label}" if table.label else "labels at the start of lines"
+    about = f"{' '.join(files)}, {column}"
     if json:
-        record = asdict(result) | {"verdict": loaded.verdict}
-        typer.echo(json_module.dumps(record))
-        raise typer.Exit(0 if result else 1)
-    if result:
+        answer = asdict(result) | {"verdict": loaded.verdict, "label": table.label}
+        typer.echo(json_module.dumps(answer | {"speaks_of": loaded.speaks_of}))
+    elif result:
         say(f"PROVEN: {loaded.verdict}, {loaded.speaks_of}; {result.reason}.")
+        say(f"Of {about}. Whole numbers are taken exactly, all others as the nearest double.")
     elif result.holds:
         say(f"NOT PROVEN for this file: {loaded.verdict}; {result.reason}.", err=True)
     else:
         claimed = all(part.exact and part.verdict != "undecided" for part in parts)
         say(f"{'REFUTED' if claimed else 'NOT PROVEN'}: {result.reason}", err=True)
+        if claimed:
+            say(f"Asked about {about}.", err=True)
     raise typer.Exit(0 if result else 1)
+
+
+def _verify_plainly(
+    certificate: Path, files: list[str], label: str | None, header: bool | None, json: bool
+) -> None:
+    """Say whether a certificate is proven by the checker that is the definition, and exit."""
+    from rosenblatt.theory.plain_check import NotProvenError, prove
+
+    if len(files) > 1:
+        raise OptionError("--plain checks a proof about one file; leave --plain out for several")
+    try:
+        proven, answer = True, prove(str(certificate), files[0], label, header=header)
+    except NotProvenError as error:
+        proven, answer = False, str(error)
+    if json:
+        typer.echo(json_module.dumps({"proven": proven, "reason": answer}))
+    else:
+        say(f"{'PROVEN for' if proven else 'NOT PROVEN:'} {answer}", err=not proven)
+    raise typer.Exit(0 if proven else 1)

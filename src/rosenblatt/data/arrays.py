@@ -228,14 +228,13 @@ def _exact_json(reader: Reader, names: list[str], columns: list[np.ndarray]) -> 
 def _plain_labels(labels: list[str]) -> np.ndarray:
     """Labels as integers or floats if they say which text each label is, else as strings.
 
-    >>> _plain_labels(["1", "-1"]).tolist(), _plain_labels(["1", "01"]).tolist()
-    ([1, -1], ['1', '01'])
+    >>> _plain_labels(["1", "-1"]).tolist(), _plain_labels(["+1", "-1"]).tolist()
+    ([1, -1], ['+1', '-1'])
     """
     texts = dict.fromkeys(labels)
     with suppress(ValueError, OverflowError):
         integers = {text: int(text) for text in texts}
-        same = all(str(x) == text.removeprefix("+") for text, x in integers.items())
-        if same and len(set(integers.values())) == len(texts):
+        if all(str(x) == text for text, x in integers.items()):
             return _narrowest([integers[label] for label in labels])
     with suppress(ValueError, OverflowError):
         floats = {text: float(text) for text in texts}

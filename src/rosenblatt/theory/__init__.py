@@ -15,6 +15,9 @@ Four rooms (``docs/theory/map.md`` shows them as a diagram):
     The independent verifier (`verify`), the certificate (`certificate`), its file format and its
     report. It imports nothing of the other rooms.
 
+``plain_check.py`` is what a proof is: 200 lines of the standard library, with which `verify` has
+to agree.
+
 It uses NumPy, SciPy and exact integers, no compiled kernels and none of the learners. Names are
 imported when they are first used.
 """

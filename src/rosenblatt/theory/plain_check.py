@@ -54,8 +54,8 @@ def _certificates(record: dict[str, Any]) -> list[dict[str, Any]]:
     """The certificates of a file; those of a set cover every class, or every pair of classes."""
     is_set = record["format"] == "rosenblatt-certificates"
     parts = record["certificates"] if is_set else [record]
-    readable = all(c["format"] == "rosenblatt-certificate" and c["version"] < 4 for c in parts)
-    _require(readable, "this is not a certificate, or of a version that is not known")
+    kinds = {(c["format"], c["version"]) for c in parts}
+    _require(kinds <= {("rosenblatt-certificate", v) for v in (1, 2, 3)}, "its format is unknown")
     if is_set:
         _require(record["version"] == 4, "the set does not say whether it is complete")
         sides = [sorted(c["positive"] + c["negative"]) for c in parts]
