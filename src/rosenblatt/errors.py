@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
 _LONGEST = 500
+# Control and format characters, which move the cursor, hide or reorder what a terminal shows, and
+# halves of surrogate pairs. The two joiners of scripts and emojis (U+200C and U+200D) may stay.
+_INVISIBLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+
+
+def visible(text: str) -> str:
+    r"""One line of text with control characters escaped, as everything shown on a terminal is.
+
+    Line breaks too: names from strangers' files must not begin a line.
+
+    >>> print(visible("Gr\xfc\xdfe\x1b[2K\r\u202ePROVEN\n"))
+    Grüße\x1b[2K\r\u202ePROVEN\n
+    """
+    return _INVISIBLE.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 def noun(count: int, one: str, many: str | None = None) -> str:
@@ -48,7 +66,7 @@ def listed(names: Sequence[str], most: int = 20) -> str:
     'a, b and 1 more'
     """
     cut = [name if len(name) <= 40 else name[:37] + "..." for name in names[:most]]
-    first = ", ".join(name if name.isprintable() else repr(name) for name in cut)
+    first = ", ".join(map(visible, cut))
     return first if len(names) <= most else f"{first} and {len(names) - most:,} more"
 
 

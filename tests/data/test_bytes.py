@@ -134,7 +134,7 @@ def test_a_pipe_is_read_like_a_file(tmp_path, kind):
     ("content", "message"),
     [
         (b"\0" * (1 << 20), "a zero byte; is this a binary file"),
-        (b"label,x\n" + b"a" * (1 << 21), "line 2: a row is longer than 512 MB"),
+        (b"label,x\n" + b"a" * (1 << 21), "line 2: a row is longer than 10 MB"),
     ],
 )
 def test_a_row_that_never_ends_is_refused_at_the_limit(tmp_path, monkeypatch, content, message):

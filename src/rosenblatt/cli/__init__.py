@@ -9,23 +9,53 @@ import gc
 import inspect as inspect_module
 import os
 import sys
-from collections.abc import Callable
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from rosenblatt import __version__
 from rosenblatt.cli.browser import course, lab
 from rosenblatt.cli.demo import demo
 from rosenblatt.cli.evaluate import evaluate
+from rosenblatt.cli.lines import say
 from rosenblatt.cli.models import compress, explain, export, inspect
 from rosenblatt.cli.predict import predict
 from rosenblatt.cli.prove import certify, verify
 from rosenblatt.cli.trace import trace
 from rosenblatt.cli.train import train
 from rosenblatt.cli.warm_up import warm_up
-from rosenblatt.errors import OptionError
+from rosenblatt.errors import OptionError, visible
+
+
+class _Commands(TyperGroup):
+    """The commands; messages about bad usage show control characters escaped."""
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        with _visible_usage():
+            return super().make_context(*args, **options)
+
+    def invoke(self, context: Any) -> Any:
+        with _visible_usage():
+            return super().invoke(context)
+
+
+@contextmanager
+def _visible_usage() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if isinstance(getattr(error, "message", None), str):  # typer's class of them is private
+            error.message = visible(error.message)
+        raise
+
 
 app = typer.Typer(
+    cls=_Commands,
     name="rosenblatt",
     help="The perceptron: train it at memory speed, watch it learn, prove what it learned.",
     no_args_is_help=True,
@@ -82,12 +112,13 @@ def main() -> None:
     """Run the program: bad usage exits with 2, bad data with one plain sentence and 1."""
     # Imports leave little garbage: with rarer collections, commands start a tenth faster.
     gc.set_threshold(100_000, 50, 50)
+    warnings.showwarning = lambda message, *_, **__: say(f"rosenblatt: {message}", err=True)
     try:
         app()
     except (ValueError, OSError, ImportError) as error:
         if "--debug" in sys.argv:
-            raise
-        typer.echo(f"rosenblatt: {_sentence(error)}", err=True)
+            traceback.print_tb(error.__traceback__)
+        say(f"rosenblatt: {_sentence(error)}", err=True, wrap=False)
         raise SystemExit(2 if isinstance(error, OptionError) else 1) from None
     finally:
         gc.freeze()  # skips the last garbage collection: the process is about to end

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from rosenblatt.cli import options as o
+from rosenblatt.cli.lines import say
 
 
 def lab(
@@ -51,7 +52,7 @@ def lab(
 
       rosenblatt lab flowers.csv --port 8080
     """
-    typer.echo("starting the lab; Ctrl-C ends it", err=True)
+    say("starting the lab; Ctrl-C ends it", err=True)
     from rosenblatt.lab import serve
 
     serve(
@@ -86,8 +87,8 @@ def course(
     folder = cache / "course"
     page = None if rebuild else built(folder)
     if page is None:
-        page = build(folder, command=run_command, progress=lambda line: typer.echo(line, err=True))
-    typer.echo(page)
+        page = build(folder, command=run_command, progress=lambda line: say(line, err=True))
+    say(str(page))
     if show:
         typer.launch(str(page))
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rosenblatt.cli import options as o
-from rosenblatt.cli.lines import WIDTH, percent
-from rosenblatt.errors import OptionError, counted, listed
+from rosenblatt.cli.lines import WIDTH, percent, say
+from rosenblatt.errors import OptionError, counted, listed, visible
 
 if TYPE_CHECKING:
     from rosenblatt.jobs.evaluate import Evaluation, LabelEvaluation
@@ -84,26 +84,26 @@ def _show_evaluation(result: Evaluation, as_json: bool) -> None:
         typer.echo(json_module.dumps(result.to_json()))
         return
     low, high = result.interval()
-    typer.echo(
+    say(
         f"accuracy   {percent(result.accuracy)}  "
         f"(95 % interval {percent(low)} to {percent(high)}, {counted(result.rows, 'row')})"
     )
     area = "" if result.roc_auc is None else f"   ROC-AUC {result.roc_auc:.4f}"
-    typer.echo(f"macro F1   {percent(result.macro_f1)}{area}")
+    say(f"macro F1   {percent(result.macro_f1)}{area}")
     if result.reliability is not None:
         brier, error = result.reliability.brier, result.reliability.error
-        typer.echo(f"calibrated Brier score {brier:.4f}   calibration error {percent(error)}")
+        say(f"calibrated Brier score {brier:.4f}   calibration error {percent(error)}")
     _show_notes(result)
     width = _show_classes(result)
     if max(width, 18) + 11 * len(result.classes) > WIDTH:
-        typer.echo("\nThe confusion matrix is too wide for a terminal: use --json or --plot FILE.")
+        say("", "The confusion matrix is too wide for a terminal: use --json or --plot FILE.")
     else:
         heading = r"actual \ predicted"
         width = max(width, len(heading))
-        names = "".join(f" {name[:10]:>10}" for name in result.classes)
-        typer.echo(f"\n{heading:<{width}}{names}")
-        for name, counts in zip(result.classes, result.confusion, strict=True):
-            typer.echo(f"{name:<{width}}" + "".join(f" {count:>10,}" for count in counts))
+        names = "".join(f" {name[:10]:>10}" for name in map(visible, result.classes))
+        say("", f"{heading:<{width}}{names}")
+        for name, counts in zip(map(visible, result.classes), result.confusion, strict=True):
+            say(f"{name:<{width}}" + "".join(f" {count:>10,}" for count in counts))
 
 
 def _show_label_evaluation(result: LabelEvaluation, as_json: bool) -> None:
@@ -111,10 +111,10 @@ def _show_label_evaluation(result: LabelEvaluation, as_json: bool) -> None:
     if as_json:
         typer.echo(json_module.dumps(result.to_json()))
         return
-    typer.echo(f"rows       {result.rows:,}")
-    typer.echo(f"micro F1   {percent(result.micro_f1)}   macro F1 {percent(result.macro_f1)}")
+    say(f"rows       {result.rows:,}")
+    say(f"micro F1   {percent(result.micro_f1)}   macro F1 {percent(result.macro_f1)}")
     for rank, (precision, recall) in result.at_rank.items():
-        typer.echo(f"{f'P@{rank}':<10} {percent(precision)}   R@{rank} {percent(recall)}")
+        say(f"{f'P@{rank}':<10} {percent(precision)}   R@{rank} {percent(recall)}")
     _show_notes(result)
     _show_classes(result)
 
@@ -122,17 +122,17 @@ def _show_label_evaluation(result: LabelEvaluation, as_json: bool) -> None:
 def _show_notes(result: Evaluation | LabelEvaluation) -> None:
     """Print how many rows were skipped, and whether the model was trained on these rows."""
     if result.bad:
-        typer.echo(f"left out   {counted(result.bad, 'bad row')}")
+        say(f"left out   {counted(result.bad, 'bad row')}")
     if result.trained_on:
-        typer.echo(f"note       the model was trained on {listed(result.trained_on, 3)}:")
-        typer.echo("           on new rows it errs more often")
+        say(f"note       the model was trained on {listed(result.trained_on, 3)}:")
+        say("           on new rows it errs more often")
 
 
 def _show_classes(result: Evaluation | LabelEvaluation) -> int:
     """Print a line per class; returns the width of the column of names."""
-    width = max(10, *(len(name) for name in result.classes))
-    typer.echo(f"\n{'class':<{width}} {'precision':>10} {'recall':>10} {'F1':>10} {'rows':>10}")
+    width = max(10, *(len(visible(name)) for name in result.classes))
+    say("", f"{'class':<{width}} {'precision':>10} {'recall':>10} {'F1':>10} {'rows':>10}")
     for name, row in result.by_class().items():
         cells = "".join(f" {percent(row[key]):>10}" for key in ("precision", "recall", "f1"))
-        typer.echo(f"{name:<{width}}{cells} {row['rows']:>10,}")
+        say(f"{visible(name):<{width}}{cells} {row['rows']:>10,}")
     return width

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rosenblatt.errors import counted, noun
+from rosenblatt.errors import counted, noun, visible
 
 if TYPE_CHECKING:
     from rosenblatt.kernels.text import Ngrams
@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 WIDTH = 80  # columns of a terminal
 
 
-def say(text: str, err: bool = False) -> None:
-    """Print lines, wrapped at 80 characters on a terminal."""
-    if (sys.stderr if err else sys.stdout).isatty():
-        text = "\n".join(_wrapped(line) for line in text.splitlines())
-    typer.echo(text, err=err)
+def say(*lines: str, err: bool = False, wrap: bool = True) -> None:
+    """Print lines with their control characters escaped, wrapped on a terminal.
+
+    All that a command prints for people goes through here, or is made `visible` by its printer.
+    """
+    wrap = wrap and (sys.stderr if err else sys.stdout).isatty()
+    for line in map(visible, lines):
+        typer.echo(_wrapped(line) if wrap and len(line) > WIDTH else line, err=err)
 
 
 def _wrapped(line: str) -> str:

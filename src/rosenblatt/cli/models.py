@@ -44,18 +44,18 @@ def _show_model(model: Model, path: Path, top: int, as_json: bool) -> None:
     if as_json:
         typer.echo(json_module.dumps(_model_record(model)))
         return
-    typer.echo(f"{path}: {extent(model)}")
+    say(f"{path}: {extent(model)}")
     say(f"trained by rosenblatt {model.package} on {_trained_on(model)}")
     for line in _feature_lines(model):
         say(line)
     for epoch in model.history:
-        typer.echo(epoch_line(epoch["epoch"], epoch.get("updates", 0), epoch))
+        say(epoch_line(epoch["epoch"], epoch.get("updates", 0), epoch))
     for name in model.classes:
         pairs = model.words.get(name, [])[:top]
         if pairs:
-            typer.echo(f"\nstrongest features for {name}:")
+            say("", f"strongest features for {name}:")
         for word, weight in pairs:
-            typer.echo(f"  {weight:>+9.3f}  {word}")
+            say(f"  {weight:>+9.3f}  {word}")
 
 
 def _feature_lines(model: Model) -> list[str]:
@@ -134,7 +134,7 @@ def explain(
         typer.echo(json_module.dumps(explanation.to_json()))
         return
     for line in _lines(explanation, label, top):
-        typer.echo(line)
+        say(line)
 
 
 def _row(model: Model, text: str) -> Any:
@@ -216,7 +216,7 @@ def compress(
         typer.echo(json_module.dumps({"model": str(out), "forms": records}))
     elif not quiet:
         for line in _table(forms, out):
-            typer.echo(line)
+            say(line)
 
 
 def _size_record(form: Compressed) -> dict[str, Any]:
@@ -273,4 +273,4 @@ def export(
         export_onnx(loaded, out)
     else:
         loaded.sparsified().save(out)
-    typer.echo(f"{out}: {readable_size(out.stat().st_size)}")
+    say(f"{out}: {readable_size(out.stat().st_size)}")

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from rosenblatt.cli import options as o
+from rosenblatt.cli.lines import say
 from rosenblatt.errors import NoRowsError, OptionError, counted
 
 
@@ -114,7 +115,7 @@ def predict(
         lines = _predict_all(jobs, loaded, output, to, reading)
     for line in lines:
         if not quiet:
-            typer.echo(line, err=out == STDOUT)
+            say(line, err=out == STDOUT)
 
 
 def _jobs(files: list[str], out: str, to: str | None) -> list[tuple[list[str], str]]:

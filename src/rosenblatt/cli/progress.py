@@ -20,7 +20,7 @@ import typer
 
 from rosenblatt.cli.lines import WIDTH, epoch_line, extent, ngram_range, percent, readable_size
 from rosenblatt.data.columns import describe
-from rosenblatt.errors import counted
+from rosenblatt.errors import counted, visible
 from rosenblatt.kernels import jit
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class ProgressPrinter:
 
     def _warn(self, message: Warning | str, *rest: Any) -> None:
         self.close()
-        self._echo(f"rosenblatt: {message}", err=True)
+        self._echo(visible(f"rosenblatt: {message}"), err=True)
 
     def _announce_compiling(self, kernel: str) -> None:
         """Say once, before the wait, that kernels are being compiled."""
@@ -167,11 +167,12 @@ class ProgressPrinter:
 
     def _line(self, text: str) -> None:
         self.close()
+        text = visible(text)
         colour = next((c for start, c in _COLOURS.items() if text.startswith(start)), None)
         self._echo(text, fg=colour)
 
     def _rewrite(self, text: str) -> None:
-        text, width = text[: shutil.get_terminal_size().columns - 1], self._width
+        text, width = visible(text)[: shutil.get_terminal_size().columns - 1], self._width
         self._width = len(text)
         self._echo("\r" + text.ljust(width) + "\r", err=True, nl=False)
 
@@ -193,7 +194,7 @@ def _column_lines(source: Source, reports: list[ColumnReport]) -> list[str]:
     Of more than 20 columns, only the first and those with a remark are listed.
     """
     shown = [r for place, r in enumerate(reports) if place <= _MOST_COLUMNS or r.remark]
-    width = min(_LONGEST_NAME, max((len(r.name) for r in shown), default=0))
+    width = min(_LONGEST_NAME, max((len(visible(r.name)) for r in shown), default=0))
     lines = [line for report in shown for line in _column(report, width)]
     columns = source.features.columns
     if len(columns) > _MOST_COLUMNS:
@@ -212,7 +213,8 @@ def _column(report: ColumnReport, width: int) -> list[str]:
     >>> _column(ColumnReport("age", "number", 99, 60, 3, "39", "17 to 90", "odd"), width=4)
     ['number     age   17 to 90, 3 missing, as 39', '           note: odd']
     """
-    name = report.name if len(report.name) <= width else report.name[: width - 3] + "..."
+    name = visible(report.name)
+    name = name if len(name) <= width else name[: width - 3] + "..."
     parts = []
     if report.kind == "label":
         parts.append(f"{counted(report.values, 'value')}: {report.about}")
@@ -225,9 +227,9 @@ def _column(report: ColumnReport, width: int) -> list[str]:
     if report.example and report.kind != "label":
         quoted = report.example if report.kind in ("number", "date") else f'"{report.example}"'
         parts.append("as " + " ".join(quoted.split()))
-    line = f"{report.kind:<10} {name:<{width}}  {', '.join(parts)}".rstrip()
+    line = visible(f"{report.kind:<10} {name:<{width}}  {', '.join(parts)}".rstrip())
     cut = line if len(line) <= WIDTH else line[: WIDTH - 3] + "..."
-    note = f"note: {report.remark}" if report.remark else ""
+    note = visible(f"note: {report.remark}") if report.remark else ""
     return [cut, *textwrap.wrap(note, WIDTH, initial_indent=" " * 11, subsequent_indent=" " * 11)]
 
 

@@ -56,7 +56,7 @@ def certify(
     if json:
         typer.echo(json_module.dumps(certificate.to_dict()))
     else:
-        say(certificate.report())
+        say(*certificate.report().split("\n"))
     if out is not None:
         certificate.save(out)
         if not json:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from rosenblatt.cli import options as o
+from rosenblatt.cli.lines import say
 
 _MOST_CELLS = 200_000
 
@@ -123,7 +124,7 @@ def trace(
 
 def _write(text: str, out: Path | None) -> None:
     if out is None:
-        typer.echo(text)
+        say(*text.split("\n"), wrap=False)
         return
     from rosenblatt.atomic_files import atomic_write
 

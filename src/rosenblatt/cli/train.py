@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from rosenblatt.cli import options as o
+from rosenblatt.cli.lines import say
 
 
 @o.with_training_options
@@ -67,7 +68,7 @@ def train(
             model = run(files, options=options, report=display.step, report_trial=display.trial)
     except Stopped as stopped:
         display.close()
-        typer.echo(f"rosenblatt: {stopped}", err=True)
+        say(f"rosenblatt: {stopped}", err=True)
         raise typer.Exit(128 + stopped.signal) from None
     display.trained(model, out)
     display.check(f"the model is in {out}, but ")

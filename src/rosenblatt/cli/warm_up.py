@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from rosenblatt.cli import options as o
+from rosenblatt.cli.lines import say
 
 ROWS = 60
 CLASSES = ("pos", "neg", "so-so")
@@ -49,12 +50,12 @@ def warm_up(
         for name, job in tiny_jobs(Path(folder), rule or list(rules())):
             job()
             if not quiet and jit.compile_seconds() > seconds:
-                typer.echo(f"{name}: compiled in {jit.compile_seconds() - seconds:.1f} s")
+                say(f"{name}: compiled in {jit.compile_seconds() - seconds:.1f} s")
             seconds = jit.compile_seconds()
     if not quiet:
         count = len(list(cache.glob("*"))) if cache else 0
         nothing = "nothing kept: there is no private folder for it"
-        typer.echo(f"{seconds:.1f} s, {f'{count} kernels in {cache}' if count else nothing}")
+        say(f"{seconds:.1f} s, {f'{count} kernels in {cache}' if count else nothing}")
 
 
 def tiny_jobs(folder: Path, rules: list[str]) -> Iterator[tuple[str, Callable[[], Any]]]:

@@ -30,8 +30,9 @@ _MAGIC = {
     b"\xfd7zXZ\x00": "xz",
 }
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-LONGEST_ROW = 512 << 20
-TOO_LONG = "a row is longer than 512 MB; is a quote left open?"
+# A row takes up to ten times its size in memory, as tokens and as numbers.
+LONGEST_ROW = 10 << 20
+TOO_LONG = "a row is longer than 10 MB; is a quote left open?"
 _NEWLINE, _QUOTE = ord("\n"), ord('"')
 _ALL_BYTES = np.arange(256)
 # If compressed data end early, the bytes of the last read are lost: reads are small.
@@ -283,7 +284,7 @@ def read_blocks(source: ByteSource, size: int, quoting: str = "") -> Iterator[Bl
             if end > LONGEST_ROW:
                 raise DataError(TOO_LONG, path=source.path, line=line)
             # Doubling keeps the work linear when one row spans many reads.
-            begun, room = data[:end], 2 * room
+            begun, room = data[:end], min(2 * room, LONGEST_ROW + 1 - end)
             continue
         block = Block(data[:cut], source.path, line)
         begun, room, line = data[cut:end], size, block.line_at(cut)

@@ -32,7 +32,7 @@ from rosenblatt.data.cells import MISSING_WORDS, Words
 from rosenblatt.data.formats import FORMATS, Format, Parsing, detect_format, named_format
 from rosenblatt.data.sparse_lines import Lines
 from rosenblatt.data.text_tables import SAMPLE_BYTES, Dialect, detect_dialect
-from rosenblatt.errors import DataError, NoRowsError, counted, listed, shown
+from rosenblatt.errors import DataError, NoRowsError, counted, listed, shown, visible
 
 BATCH_ROWS = 8192
 _MANY_COLUMNS = 10_000
@@ -282,8 +282,8 @@ def dialect_of(
     if not dialect.is_certain and not os.environ.get("ROSENBLATT_QUIET"):
         what, option = ("the header", "--no-header") if dialect.header else ("data", "--header")
         print(
-            f"rosenblatt: {source.path}: the first row was taken for {what}; if that is wrong, "
-            f"say {option} (header={not dialect.header})",
+            f"rosenblatt: {visible(source.path)}: the first row was taken for {what}; "
+            f"if that is wrong, say {option} (header={not dialect.header})",
             file=sys.stderr,
         )
     return dialect
@@ -428,7 +428,11 @@ class TextFolderReader(Reader):
         for name, label in self._rows[start:end]:
             path = Path(self.files[0]) / name
             try:
-                texts.append(path.read_bytes().decode("utf-8-sig"))
+                with path.open("rb") as file:
+                    content = file.read(LONGEST_ROW + 1)
+                if len(content) > LONGEST_ROW:
+                    raise DataError(TOO_LONG, path=path)
+                texts.append(content.decode("utf-8-sig"))
                 labels.append(label)
             except UnicodeDecodeError as error:
                 if not self._skip:

@@ -6,6 +6,7 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
+from rosenblatt.errors import visible
 from rosenblatt.tracing.words import Block, Heading, Item, Line, Math, Paragraph, TraceTable
 
 _TEX_MATH = {
@@ -77,14 +78,18 @@ class _Text:
 
     def block(self, block: Block) -> str:
         if isinstance(block, Heading):
-            return self.heading(block.text)
+            return self.heading(visible(block.text))
         if isinstance(block, Paragraph):
-            return self.paragraph(self.line(block.line))
+            return self.paragraph(self.shown(block.line))
         if isinstance(block, Item):
-            return self.item(block, self.line(block.title), [self.line(x) for x in block.lines])
+            return self.item(block, self.shown(block.title), [self.shown(x) for x in block.lines])
         return self.table(
-            block, [[self.line(cell) for cell in row] for row in (block.header, *block.rows)]
+            block, [[self.shown(cell) for cell in row] for row in (block.header, *block.rows)]
         )
+
+    def shown(self, line: Line) -> str:
+        """A line in this format, the control characters of names escaped."""
+        return self.line([type(piece)(visible(piece)) for piece in line])
 
     def line(self, line: Line) -> str:
         return "".join(line)

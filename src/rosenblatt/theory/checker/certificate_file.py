@@ -40,6 +40,7 @@ READABLE = (1, 2, 3)
 SET_VERSION = 4
 # Fields added by each version, and their values in files of older versions.
 _SINCE: dict[int, dict[str, Any]] = {2: {"balance": None}, 3: {"replaced": []}}
+_LONGEST = 100 << 20  # bytes of a file
 _ENVELOPE = ("format", "version", "seal")
 _INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
 
@@ -57,7 +58,11 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate | CertificateS
     'separable'
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        with Path(path).open("rb") as file:
+            content = file.read(_LONGEST + 1)
+        if len(content) > _LONGEST:
+            raise ValueError("this is not a rosenblatt certificate: it is longer than 100 MB")
+        text = content.decode()
         record = json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_number)
         if isinstance(record, dict) and record.get("format") == SET_FORMAT:
             return from_set_record(record)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING
 
-from rosenblatt.errors import listed
+from rosenblatt.errors import listed, visible
 
 if TYPE_CHECKING:
     from rosenblatt.theory.checker.certificate import Certificate, Combination
@@ -40,11 +40,10 @@ def side_text(names: Sequence[str]) -> str:
     >>> side_text(["a"]), side_text(["a", "b", "c"])
     ('class a', 'classes a, b and c')
     """
-    if len(names) == 1:
-        return f"class {names[0]}"
     if len(names) > 9:
         return f"classes {listed(names, most=8)}"
-    return f"classes {', '.join(names[:-1])} and {names[-1]}"
+    *others, last = map(visible, names)
+    return f"classes {', '.join(others)} and {last}" if others else f"class {last}"
 
 
 class Reported:
@@ -121,7 +120,7 @@ def _column(c: Certificate, j: int) -> str:
     try:
         float(name)
     except ValueError:
-        return name
+        return visible(name)
     return f"column {name}"
 
 
