@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rosenblatt import data
+from rosenblatt import data, train
 from rosenblatt.data import Column, Features
 from rosenblatt.errors import OptionError
 from rosenblatt.kernels.text import Ngrams, column
@@ -74,3 +74,29 @@ def test_more_columns_than_a_table_of_places_has_are_refused(tmp_path, name):
     with pytest.raises(ValueError, match="at most"):
         Features.from_json(Features().to_json() | {"ngrams": Ngrams()._asdict() | {"bits": 31}})
     assert len(next(iter(data.open(path, ngrams=Ngrams(bits=26))))) == 2
+
+
+def test_truth_values_are_one_category_in_every_spelling():
+    features = Features(columns=(Column("b", "category"),))
+    of_text = features.rows(pa.table({"b": ["True", "FALSE", None, "yes"]})).indices.tolist()
+    of_arrow = features.rows(pa.table({"b": [True, False, None, True]})).indices.tolist()
+    assert of_text[:3] == of_arrow[:3] == [column([f"b={v}"], 22) for v in ("true", "false", "?")]
+    assert of_text[3] == column(["b=yes"], 22)
+    names = features.names(pa.table({"b": ["True", None]}), of_text)
+    assert [names[at] for at in of_text[::2]] == ["b=True", "b=?"]
+
+
+def test_older_models_spell_truth_values_as_they_did():
+    plain = Features(columns=(Column("b", "category"),)).to_json()
+    del plain["one_truth"]
+    older = Features.from_json(plain).rows(pa.table({"b": ["True"]}))
+    assert older.indices.tolist() == [column(["b=True"], 22)]
+
+
+def test_a_file_and_a_frame_with_truth_values_get_the_same_scores(tmp_path):
+    truths = [bool(i % 3) for i in range(60)]
+    lines = [f"{'ab'[t]},{t},{i % 7}" for i, t in enumerate(truths)]
+    model = train(write(tmp_path, "a.csv", "\n".join(["label,t,x", *lines]).encode()), epochs=3)
+    text = model.decision_function({"t": [str(t) for t in truths], "x": [0.5] * 60})
+    typed = model.decision_function({"t": truths, "x": [0.5] * 60})
+    assert text.tolist() == typed.tolist()

@@ -41,6 +41,8 @@ from rosenblatt.kernels.text import (
 
 ORIGINS = ("table", "svmlight", "vw")
 _SCALED = ("number", "date")
+# Truth values are categories in text; Arrow, pandas and R spell them in three ways.
+_TRUTHS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ class Features:
         How text is hashed; its `bits` apply to all columns.
     missing_words : tuple of str
         Cells that are missing values in columns of numbers, categories and dates.
+    one_truth : bool
+        Whether the categories ``True`` and ``TRUE`` are ``true``; not so in older model files.
 
     Notes
     -----
@@ -84,6 +88,7 @@ class Features:
     ngrams: Ngrams = field(default_factory=Ngrams)
     missing_words: Words = MISSING_WORDS
     separator: str | None = None
+    one_truth: bool = True
 
     def __post_init__(self) -> None:
         if self.ngrams.bits > MOST_BITS:
@@ -153,10 +158,11 @@ class Features:
                 lead = f"{c.name}: " if len(self.columns) > 1 else ""
                 names |= {at: lead + words for at, words in ngrams.items()}
             elif c.kind == "category":
-                values = self._categories(table, c).unique().fill_null("?")
-                hashed = hash_values(*string_buffers(values), bits, named_seed(c.name))
-                pairs = zip(hashed.tolist(), values.to_pylist(), strict=True)
-                names |= {at: f"{c.name}={value}" for at, value in pairs}
+                values = self._categories(table, c).unique().to_pylist()
+                spelled = string_buffers(self._spelled(values))
+                hashed = hash_values(*spelled, bits, named_seed(c.name))
+                pairs = zip(hashed.tolist(), values, strict=True)
+                names |= {at: f"{c.name}={value or '?'}" for at, value in pairs}
             elif c.kind in _SCALED:
                 names[column([f"{c.name}="], bits)] = c.name
                 names[column([f"{c.name}=?"], bits)] = f"{c.name}=?"
@@ -186,6 +192,7 @@ class Features:
                 Ngrams(**plain["ngrams"]),
                 tuple(plain.get("missing_words", MISSING_WORDS)),
                 plain.get("separator"),
+                plain.get("one_truth", False),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the feature specification cannot be read: {error!r}") from None
@@ -201,6 +208,7 @@ class Features:
             and all(type(n[i]) is int for i in (0, 1, 3))
             and type(n.chars) is bool
             and type(n.unit) is bool
+            and type(features.one_truth) is bool
             and 1 <= n.low <= n.high <= 100
             and n.bits >= 1
             and n.weighting in WEIGHTINGS
@@ -219,6 +227,11 @@ class Features:
     def _categories(self, table: pa.Table, c: Column) -> pa.Array:
         return trimmed_strings(table[c.name], self.missing_words)
 
+    def _spelled(self, names: list[str | None]) -> pa.Array:
+        """Categories as they are hashed; a missing one is ``?``."""
+        truths = _TRUTHS if self.one_truth else {}
+        return make_strings([truths.get(name, name) if name else "?" for name in names])
+
     def _cells(self, table: pa.Table, missing: dict[str, int]) -> Rows:
         """Numbers, categories and dates: one entry per row and column, four for a date.
 
@@ -236,7 +249,7 @@ class Features:
                 strings = self._categories(table, c)
                 absent = strings.null_count
                 coded = strings.dictionary_encode(null_encoding="encode")
-                known = make_strings([name or "?" for name in coded.dictionary.to_pylist()])
+                known = self._spelled(coded.dictionary.to_pylist())
                 hashed = hash_values(*string_buffers(known), bits, named_seed(c.name))
                 indices[:, j] = hashed[np.from_dlpack(coded.indices)]
             else:
