@@ -95,6 +95,20 @@ def test_fasttext_lines_need_no_labels(folder):
     assert found.splitlines()[0] == "pos\tpos\tgood fun"
 
 
+def test_the_first_line_of_standard_input_does_not_decide_about_columns(folder):
+    (folder / "a.ft").write_text("__label__pos good fun\n__label__neg bad dull\n" * 20)
+    run("train", folder / "a.ft", "--epochs", 2, "--out", folder / "ft.model", "-q")
+    lines = ["__label__neg good fun\n", "dull\n", "good __label__neg fun\n", "\n"]
+    found = [
+        run("predict", folder / "ft.model", "-", given="".join(order)).splitlines()
+        for order in (lines, lines[1:] + lines[:1])
+    ]
+    labels = ["pos\tgood fun", "neg\tdull", "pos\tgood fun", "neg\t"]
+    cells = [[line.split("\t")[0::2] for line in one] for one in found]
+    assert ["\t".join(row) for row in cells[0]] == labels
+    assert found[1] == found[0][1:] + found[0][:1]
+
+
 def test_svmlight_rows_are_predicted(folder):
     (folder / "a.svm").write_text("1 1:1 3:2\n-1 2:1\n" * 20)
     run("train", folder / "a.svm", "--epochs", 2, "--out", folder / "svm.model", "-q")

@@ -105,6 +105,40 @@ def test_fasttext_is_a_table_of_label_and_text(tmp_path):
     assert fasttext[3] == csv[3]
 
 
+def test_fasttext_lines_without_a_label_are_left_out_and_counted(tmp_path):
+    lines = ["__label__a so good", "odd, line", "so dull __label__b", "  "] * 3
+    path = write(tmp_path, "a.txt", "\n".join(lines).encode())
+    source = data.open(path)
+    batches = list(source)
+    assert (source.format, source.rows, source.bad, source.missing["label"]) == (
+        "fasttext",
+        6,
+        0,
+        3,
+    )
+    assert [source.classes[code] for code in batches[0].labels] == ["a", "b"] * 3
+    source.labelled = False
+    assert sum(len(batch) for batch in source) == 9  # to be predicted
+
+
+def test_a_fasttext_line_without_a_label_has_none_where_lines_have_several(tmp_path):
+    path = write(tmp_path, "a.ft", b"__label__a __label__b so good\nodd\n__label__b so dull\n")
+    source = data.open(path)
+    codes = next(iter(source)).labels
+    sets = [source.label_sets.members[code] for code in codes]
+    assert [[source.classes[c] for c in one] for one in sets] == [["a", "b"], [], ["b"]]
+    assert not source.missing
+
+
+def test_labels_of_fasttext_lines_may_have_another_prefix(tmp_path):
+    lines = b"#a so good\nso __label__dull #b\n"
+    source = data.open(write(tmp_path, "a.txt", lines), format="fasttext:#")
+    assert next(iter(source)).labels.tolist() == [0, 1]
+    assert source.classes == ["a", "b"]
+    with pytest.raises(OptionError, match="is not a format"):
+        data.open(tmp_path / "a.txt", format="csv:#")
+
+
 def test_several_files_and_patterns_are_read_one_after_the_other(files, tmp_path):
     twice = read([files["csv"], files["byte order mark"]])
     assert twice[3] == ["pos", "neg", "pos"] * 2
@@ -172,11 +206,10 @@ def test_bad_fasttext_labels_are_left_out_one_by_one(tmp_path):
     lines = b"__label__pos good\n__label__n\345g bad\nno label\n\n__label__neg bad\n"
     path = write(tmp_path, "a.ft", lines)
     source, _, _, labels = read(path, skip_bad_rows=True)
-    assert (labels, source.bad) == (["pos", "neg"], 2)
+    assert (labels, source.bad, source.missing["label"]) == (["pos", "neg"], 1, 1)
     with pytest.raises(DataError, match="line 2, column 'label': expected UTF-8"):
         read(path)
-    with pytest.raises(DataError, match="line 3, column 'label': the label is missing"):
-        read(write(tmp_path, "b.ft", lines.replace(b"\345", b"e")))
+    assert read(write(tmp_path, "b.ft", lines.replace(b"\345", b"e")))[3] == ["pos", "neg", "neg"]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from sklearn.metrics import (
     precision_recall_curve,
     roc_auc_score,
     roc_curve,
+    top_k_accuracy_score,
 )
 
 import rosenblatt.jobs.evaluate as evaluation
@@ -52,6 +53,26 @@ def test_a_picture_is_drawn_for_any_number_of_classes(tmp_path, k):
         draw_evaluation(result, tmp_path / "a.png")
     draw_evaluation(judged(k), tmp_path / "a.png")
     assert (tmp_path / "a.png").stat().st_size > 10_000
+
+
+def test_labels_at_the_top_are_counted_as_scikit_learn_does(tmp_path):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(4, size=300)
+    X = rng.normal(size=(300, 4)) + np.eye(4)[truth]
+    frame = {"label": [f"c{c}" for c in truth], **{f"x{j}": X[:, j] for j in range(4)}}
+    model = train(frame, label="label")
+    for k in (1, 2, 3):
+        result = evaluate(model, data.open(frame, features=model.features), top=k)
+        share = top_k_accuracy_score(truth, model.decision_function(frame), k=k)
+        assert result.at_rank == {k: pytest.approx((share / k, share))}
+        assert result.to_json()[f"recall_at_{k}"] == pytest.approx(share)
+        best = model.predict(frame, k=k)
+        assert [row[0][0] for row in best] == model.predict(frame).tolist()
+        assert {len(row) for row in best} == {k}
+        assert all(sorted(row, key=lambda pair: -pair[1])[1:] == row[1:] for row in best)
+    likely = model.predict(frame, threshold=0.5)
+    proba = model.predict_proba(frame)
+    assert [len(row) for row in likely] == (proba >= 0.5).sum(axis=1).tolist()
 
 
 def three(tmp_path):

@@ -23,6 +23,10 @@ def evaluate(
         Path | None,
         typer.Option(help="Save ROC, precision-recall and reliability curves as a picture."),
     ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(min=1, help="Also precision and recall of the K best labels (P@K, R@K)."),
+    ] = None,
     workers: o.Workers = None,
     shards: o.Shards = None,
     format: o.Format = None,
@@ -58,7 +62,7 @@ def evaluate(
         if on_shards or plot is not None:
             option = "--plot" if plot is not None else "--workers"
             raise OptionError(f"{option} is for models of one label per row")
-        labels = evaluate_labels(loaded, o.labelled_rows(loaded, files, **reading))
+        labels = evaluate_labels(loaded, o.labelled_rows(loaded, files, **reading), top)
         _show_label_evaluation(labels, json)
         return
     if on_shards:
@@ -66,11 +70,11 @@ def evaluate(
 
         workers = o.required_workers(workers, shards)
         result = evaluate_on_shards(
-            model, files, workers, keep_scores=plot is not None, shards=shards, **reading
+            model, files, workers, keep_scores=plot is not None, top=top, shards=shards, **reading
         )
     else:
         source = o.labelled_rows(loaded, files, **reading)
-        result = evaluate_model(loaded, source, keep_scores=plot is not None)
+        result = evaluate_model(loaded, source, keep_scores=plot is not None, top=top)
     _show_evaluation(result, json)
     if plot is not None:
         from rosenblatt.viz.evaluation import draw_evaluation
@@ -93,6 +97,9 @@ def _show_evaluation(result: Evaluation, as_json: bool) -> None:
     if result.reliability is not None:
         brier, error = result.reliability.brier, result.reliability.error
         say(f"calibrated Brier score {brier:.4f}   calibration error {percent(error)}")
+    _show_ranks(result)
+    if result.unlabelled:
+        say(f"left out   {counted(result.unlabelled, 'row')} without a label")
     _show_notes(result)
     width = _show_classes(result)
     if max(width, 18) + 11 * len(result.classes) > WIDTH:
@@ -113,10 +120,15 @@ def _show_label_evaluation(result: LabelEvaluation, as_json: bool) -> None:
         return
     say(f"rows       {result.rows:,}")
     say(f"micro F1   {percent(result.micro_f1)}   macro F1 {percent(result.macro_f1)}")
-    for rank, (precision, recall) in result.at_rank.items():
-        say(f"{f'P@{rank}':<10} {percent(precision)}   R@{rank} {percent(recall)}")
+    _show_ranks(result)
     _show_notes(result)
     _show_classes(result)
+
+
+def _show_ranks(result: Evaluation | LabelEvaluation) -> None:
+    """Print precision and recall of the K best labels."""
+    for rank, (precision, recall) in result.at_rank.items():
+        say(f"{f'P@{rank}':<10} {percent(precision)}   R@{rank} {percent(recall)}")
 
 
 def _show_notes(result: Evaluation | LabelEvaluation) -> None:

@@ -121,8 +121,12 @@ class ProgressPrinter:
             self._line(_target_line(run))
         if run.source.bad:
             self._line(f"left out   {counted(run.source.bad, 'bad row')}")
-        if run.source.missing:
-            most = run.source.missing.most_common(5)
+        missing = run.source.missing.copy()
+        if unlabelled := missing.pop(run.source.features.label or "", 0):
+            rows = counted(unlabelled, "row")
+            self._line(f"left out   {rows} without a label")
+        if missing:
+            most = missing.most_common(5)
             worst = ", ".join(f"{count:,} in {name}" for name, count in most)
             self._line(f"missing    values: {worst}")
         size = readable_size(out.stat().st_size)

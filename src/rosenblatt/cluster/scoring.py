@@ -17,6 +17,7 @@ from rosenblatt.cluster.engines import Broadcast, Task, engine_for, tree_sum
 from rosenblatt.cluster.manifest import Manifest, Shard
 from rosenblatt.cluster.shards import Reading, file_line_numbers
 from rosenblatt.cluster.train import open_shards, working_folder
+from rosenblatt.data.formats import FORMATS
 from rosenblatt.errors import NoRowsError, OptionError
 from rosenblatt.jobs.evaluate import Evaluation, evaluate
 from rosenblatt.jobs.predict import OutputOptions, write_predictions
@@ -71,7 +72,7 @@ def predict_on_shards(
             "as in --out predicted"
         )
     with _opened(model, files, workers, shards, reading) as (manifest, run):
-        format = to or _OUTPUT_FORMATS.get(manifest.format, manifest.format)
+        format = to or _OUTPUT_FORMATS.get(FORMATS[manifest.format].name, manifest.format)
         ending = "txt" if format == "text" else format
         folder.mkdir(parents=True, exist_ok=True)
         targets = [folder / f"part-{i:05}.{ending}" for i in range(len(manifest))]
@@ -85,16 +86,17 @@ def evaluate_on_shards(
     workers: Any,
     *,
     keep_scores: bool = False,
+    top: int | None = None,
     shards: int | None = None,
     **reading: Any,
 ) -> Evaluation:
     """Evaluate a model on files with labels, shard by shard.
 
     The parameters are those of :func:`predict_on_shards`; with `keep_scores` the result holds what
-    curves are drawn from.
+    curves are drawn from; `top` is that of :func:`rosenblatt.jobs.evaluate.evaluate`.
     """
     with _opened(model, files, workers, shards, reading) as (manifest, run):
-        results = run(evaluate_shard, [(keep_scores,)] * len(manifest))
+        results = run(evaluate_shard, [(keep_scores, top)] * len(manifest))
         parts = [result for result in results if result is not None]
         if not parts:
             raise NoRowsError("the file has no rows", path=manifest.files[0].path)
@@ -105,6 +107,8 @@ def evaluate_on_shards(
         scores=np.concatenate([part.scores for part in parts]),
         truth=np.concatenate([part.truth for part in parts]),
         bad=sum(part.bad for part in parts),
+        unlabelled=sum(part.unlabelled for part in parts),
+        among_top={k: sum(part.among_top[k] for part in parts) for k in parts[0].among_top},
         trained_on=list(dict.fromkeys(name for part in parts for name in part.trained_on)),
         reliability=tree_sum(reliabilities, add) if reliabilities else None,
     )
@@ -144,13 +148,13 @@ def predict_shard(
 
 
 def evaluate_shard(
-    shard: Shard, reading: Reading, model: Any, keep_scores: bool
+    shard: Shard, reading: Reading, model: Any, keep_scores: bool, top: int | None
 ) -> Evaluation | None:
     """Evaluate a model on a shard (a task); None if it has no rows."""
     loaded = _model(model)
     try:
         with file_line_numbers(shard):
-            return evaluate(loaded, reading.open(shard, loaded.classes), keep_scores)
+            return evaluate(loaded, reading.open(shard, loaded.classes), keep_scores, top)
     except NoRowsError:
         return None
 

@@ -118,6 +118,7 @@ def check_chunk(
     label: str | None,
     skip: bool,
     missing: Words = MISSING_WORDS,
+    may_lack_label: bool = False,
 ) -> Chunk:
     """Raise DataError for rows with bad UTF-8, bad numbers or dates, or no label, or skip them.
 
@@ -138,7 +139,9 @@ def check_chunk(
         for row in wrong_rows(chunk.table[name]):
             faults.append((row, name, f"expected 0 or 1, found {_shown(chunk, name, row)}"))
     if label is not None and not indicators:
-        faults.extend([*_bad_utf8(chunk, label), *_missing_labels(chunk, label)])
+        faults.extend(_bad_utf8(chunk, label))
+        if not may_lack_label:
+            faults.extend(_missing_labels(chunk, label))
     checked = drop_faults(faults, chunk, skip)
     if not indicators:
         return checked
@@ -172,6 +175,12 @@ def drop_faults(faults: Faults, chunk: Chunk, skip: bool) -> Chunk:
         line_of=lambda row: chunk.line_of(int(good_rows[row])),
         bad=chunk.bad + len(wrong),
     )
+
+
+def labelled_rows(chunk: Chunk, label: str) -> Chunk:
+    """The rows that have a label."""
+    unlabelled = _missing_labels(chunk, label)
+    return drop_faults(unlabelled, chunk, skip=True)._replace(bad=chunk.bad)
 
 
 def _shown(chunk: Chunk, name: str, row: int) -> str:

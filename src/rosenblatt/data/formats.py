@@ -24,7 +24,13 @@ from rosenblatt.data.arrow_tables import (
 )
 from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import MISSING_WORDS, Words
-from rosenblatt.data.sparse_lines import Lines, read_fasttext, read_sparse, read_text
+from rosenblatt.data.sparse_lines import (
+    LABEL_PREFIX,
+    Lines,
+    read_fasttext,
+    read_sparse,
+    read_text,
+)
 from rosenblatt.data.text_tables import Dialect, parse_csv, parse_json
 from rosenblatt.errors import OptionError
 
@@ -32,7 +38,6 @@ _COMPRESSED = {".gz", ".zst", ".zstd", ".bz2", ".lz4", ".xz"}
 _HEAD_BYTES, _HEAD_LINES = 1 << 14, 20
 _SVMLIGHT = re.compile(rb"[-+]?[0-9.]+(e[-+]?\d+)?([ \t]+(qid:\d+|\d+:[-+0-9.eE]+))+[ \t]*(#.*)?$")
 _VW = re.compile(rb"[^|]{0,100}\|[^|\s]*(:[-+0-9.eE]+)?[ \t]")
-_SEVERAL_LABELS = re.compile(rb"__label__\S[^\n]*[ \t]__label__\S")
 _OF_TABLES = ("label", "text", "columns", "missing", "ngrams", "analyzer")
 
 
@@ -60,15 +65,18 @@ class Format:
     batches: Callable[..., Iterator[pa.RecordBatch]] | None = None
     # The bytes of each part of an open file that can be read alone, and the names of its columns.
     parts: Callable[[Any], tuple[tuple[int, ...], tuple[str, ...]]] | None = None
-    # A file is recognised by a suffix, else by its first bytes, else if all its first lines fit.
+    # A file is recognised by a suffix, else by its first bytes, else if all its first lines fit,
+    # or half of them surely.
     suffixes: tuple[str, ...] = ()
     starts: tuple[bytes, ...] = ()
     fits: Callable[[bytes], Any] | None = None
+    surely: Callable[[bytes], Any] | None = None
     delimiters: tuple[str, ...] = ()  # what may separate the values of a line, to be detected
     has_features: bool = False  # rows hold features by name or number, not cells of columns
     names_columns: bool = True
     blank_rows: bool = False  # whether a blank line is a row
     can_be_cut: bool = True  # into shards
+    skips_unlabelled: bool = False  # whether rows without a label are no error, but not learned
     kinds: Mapping[str, str] = field(default_factory=dict)  # of columns that are known
     separator: str | None = None  # of the labels of a row that has several
     several: Callable[[bytes], Any] | None = None  # whether rows in the first bytes have several
@@ -107,6 +115,23 @@ def _json(block: Block, how: Parsing) -> Chunk:
     return parse_json(block, schema, how.skip)
 
 
+def _fasttext(prefix: bytes) -> Format:
+    """The format of fastText lines whose labels begin with a prefix."""
+    word = re.escape(prefix) + rb"[^\s,;|\"]+"
+    return Format(
+        "fasttext",
+        lambda block, how: read_fasttext(block, how.skip, how.multilabel, prefix),
+        suffixes=(".ft", ".fasttext"),
+        fits=lambda line: line.startswith(prefix),
+        surely=re.compile(rb"%s |.* %s\s*$" % (word, word)).match,
+        names_columns=False,
+        kinds={"text": "text"},
+        separator=" ",
+        several=re.compile(rb"(?m)(^|[ \t])%s[^\n]*[ \t]%s" % (word, word)).search,
+        skips_unlabelled=True,
+    )
+
+
 # In the order in which they are tried on the first lines of a file.
 _FORMATS = (
     Format(
@@ -139,16 +164,7 @@ _FORMATS = (
         starts=(b"ARROW1", b"\xff\xff\xff\xff"),
         printed="jsonl",
     ),
-    Format(
-        "fasttext",
-        lambda block, how: read_fasttext(block, how.skip, how.multilabel),
-        suffixes=(".ft", ".fasttext"),
-        fits=lambda line: line.startswith(b"__label__"),
-        names_columns=False,
-        kinds={"text": "text"},
-        separator=" ",
-        several=_SEVERAL_LABELS.search,
-    ),
+    _fasttext(LABEL_PREFIX),
     Format(
         "svmlight",
         lambda block, how: read_sparse(block, "svmlight", how.bits, how.skip),
@@ -188,13 +204,32 @@ _FORMATS = (
     ),
     Format("table", can_be_cut=False, fixed=("format", "skip_bad_rows"), what="tables in memory"),
 )
-FORMATS = {format.name: format for format in _FORMATS}
+
+
+class _Formats(dict[str, Format]):
+    """Formats by name; ``fasttext:#`` is fastText with labels that begin with ``#``."""
+
+    def __missing__(self, name: str) -> Format:
+        base, _, prefix = name.partition(":")
+        if base != "fasttext" or not prefix or prefix != "".join(prefix.split()):
+            raise KeyError(name)
+        return _fasttext(prefix.encode())
+
+
+FORMATS = _Formats({format.name: format for format in _FORMATS})
 
 
 def check_format(name: str | None) -> None:
-    """Raise OptionError for an unknown format."""
+    """Raise OptionError for an unknown format.
+
+    >>> check_format("fasttext:#")
+    """
     known = [format for format in FORMATS if format != "table"]
-    if name is not None and name not in known:
+    try:
+        is_known = name is None or bool(FORMATS[name])
+    except KeyError:
+        is_known = False
+    if not is_known or name == "table":
         raise OptionError(f"{name!r} is not a format; the formats are {', '.join(known)}")
 
 
@@ -229,6 +264,9 @@ def detect_format(path: str, look: Callable[[int], bytes]) -> str:
         if head.startswith(format.starts):
             return format.name
         if format.fits is not None and lines and all(map(format.fits, lines)):
+            return format.name
+        sure = sum(bool(format.surely(line)) for line in lines) if format.surely else 0
+        if 2 * sure >= len(lines) > 0:
             return format.name
     return "csv"
 

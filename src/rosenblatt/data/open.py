@@ -65,7 +65,9 @@ def open(
         ``"category"``, ``"number"``, ``"date"`` or ``"ignore"``; other kinds are detected.
     format : str, optional
         One of csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, folder (of text files
-        per class) or text (every line is a row and has no label); detected by default.
+        per class) or text (every line is a row and has no label); detected by default. In
+        fastText lines labels begin with ``__label__``; with ``"fasttext:#"`` they begin with
+        ``#``.
     ngrams : Ngrams, optional
         How text is hashed, and to how many columns.
     features, classes : optional
@@ -109,7 +111,8 @@ def open(
     names = names_in_options(label, text, columns, features)
     reader = reader_of(paths, format, header, skip_bad_rows, block_bytes, names, words, live)
     if features is not None:
-        reader.prefer_plain_text([c.name for c in features.columns], features.is_one_text, format)
+        names = [c.name for c in features.columns]
+        reader.prefer_plain_text(names, features.is_one_text, format, live)
         return source_for(reader, features, classes, skip_bad_rows)
     hashing = ngrams or Ngrams()
     features = detect_features(
@@ -319,6 +322,8 @@ def label_name(label: str | int | None, names: list[str], path: str) -> str:
         if "label" in names:
             return "label"
         message = f"which column is the label? The columns are {listed(names)}"
+        message += "; name it with --label; if this is not a table, say what it is with --format, "
+        message += "such as fasttext, or fasttext:# for labels that begin with #"
         raise DataError(message, path=path)
     if isinstance(label, str) and label in names:
         return label

@@ -126,14 +126,19 @@ class Reader:
             return False
         return bool(self.kind.several(self._first_file.head(1 << 16)))
 
-    def prefer_plain_text(self, columns: list[str], is_one_text: bool, format: str | None) -> None:
+    def prefer_plain_text(
+        self, columns: list[str], is_one_text: bool, format: str | None, live: bool
+    ) -> None:
         """Read plain text, one row per line, for a model of one column of text.
 
         Unless the format is given, told by the file name, or there is a header with the column.
+        `live` standard input is text also if its first line happens to have a label.
         """
         self.text_column = columns[0] if columns else self.text_column
-        if format is None and is_one_text and self._may_be_text():
-            self.format = "text"
+        if format is None and is_one_text:
+            has_labels = live and self.kind.name == "fasttext" and is_stream(self.files[0])
+            if has_labels or self._may_be_text():
+                self.format = "text"
 
     def _may_be_text(self) -> bool:
         file = self._first_file

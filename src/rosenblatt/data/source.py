@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.arrow_tables import Chunk, check_chunk, weights_of
+from rosenblatt.data.arrow_tables import Chunk, check_chunk, labelled_rows, weights_of
 from rosenblatt.data.bytes import is_stream
 from rosenblatt.data.cells import label_strings
 from rosenblatt.data.columns import Column, guess_columns
@@ -96,7 +96,8 @@ class Source:
     rows, bad : int
         Rows read and rows skipped by the latest pass.
     missing : Counter
-        Missing values by column, of the latest pass.
+        Missing values by column, of the latest pass. Rows that were left out because they have no
+        label count for its column.
     """
 
     def __init__(
@@ -168,9 +169,14 @@ class Source:
         label, names, codes = self.features.label if self.labelled else None, [], None
         chunk = self._check(part, label)
         if label is not None:
-            coded = label_strings(chunk.table[label]).dictionary_encode()
+            labels = label_strings(chunk.table[label])
+            labels = labels.fill_null("") if self.features.multilabel else labels
+            coded = labels.dictionary_encode()
             names, codes = coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
         rows, missing = self.features.rows_and_missing(chunk.table)
+        left_out = part.table.num_rows - chunk.table.num_rows - (chunk.bad - part.bad)
+        if label is not None and left_out:
+            missing = missing | {label: left_out}
         weights = None if self._weight is None else weights_of(chunk, self._weight)
         batch = Batch(rows, None, weights, chunk.table, part.size)
         return _Hashed(batch, chunk, names, codes, missing)
@@ -237,8 +243,11 @@ class Source:
         return _number_names(known + guess_columns(others, self.features.label, missing=words))
 
     def _check(self, chunk: Chunk, label: str | None) -> Chunk:
-        f = self.features
-        return check_chunk(chunk, f.columns, label, self._skip, f.missing_words)
+        f, skips = self.features, self._reader.kind.skips_unlabelled
+        may_lack = f.multilabel or skips
+        checked = check_chunk(chunk, f.columns, label, self._skip, f.missing_words, may_lack)
+        skips = skips and label is not None and not f.multilabel
+        return labelled_rows(checked, str(label)) if skips else checked
 
     def _codes_of(self, lines: Lines) -> np.ndarray | None:
         """The codes of labels; None if some are missing and a model is to predict them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from rosenblatt.kernels.sparse_lines import FAULTS, parse_fasttext, parse_svmlig
 from rosenblatt.kernels.text import Rows
 
 LABEL_PREFIX = b"__label__"
+_LABELS = re.compile(rb"(?<!\S)__label__\S+[ \t]*")
 
 
 class Lines(NamedTuple):
@@ -90,10 +92,13 @@ def vw_names(lines: Iterable[bytes]) -> list[bytes]:
     return list(names)
 
 
-def read_fasttext(block: Block, skip: bool, several: bool = False) -> Chunk:
+def read_fasttext(
+    block: Block, skip: bool, several: bool = False, label_prefix: bytes = LABEL_PREFIX
+) -> Chunk:
     """Parse a block of fastText lines to a table with the columns ``label`` and ``text``.
 
-    With `several`, a line may have several labels; the cell holds them separated by blanks.
+    Labels are the words that begin with the prefix, anywhere in the line. With `several`, a line
+    may have several; the cell holds them separated by blanks.
     """
     data = block.array.copy()
     lines = block.line_at(len(data)) - block.line
@@ -101,7 +106,7 @@ def read_fasttext(block: Block, skip: bool, several: bool = False) -> Chunk:
     offsets = np.empty(lines + 1, dtype=np.uint64)
     starts = np.empty(lines + 1, dtype=np.uint64)
     faults = np.zeros(lines, dtype=np.uint8)
-    prefix = np.frombuffer(LABEL_PREFIX, dtype=np.uint8)
+    prefix = np.frombuffer(label_prefix, dtype=np.uint8)
     rows = parse_fasttext(data, prefix, names, offsets, starts, faults)
     columns = {
         "label": _binary(offsets[: rows + 1], names),
@@ -115,10 +120,16 @@ def read_fasttext(block: Block, skip: bool, several: bool = False) -> Chunk:
 
 
 def read_text(block: Block, name: str) -> Chunk:
-    """Parse a block of plain text to a table of one column, a row per line."""
-    ends = np.flatnonzero(block.array == ord("\n")) + 1
+    """Parse a block of plain text to a table of one column, a row per line.
+
+    Labels of fastText lines are not part of the text.
+    """
+    data = block.array
+    if LABEL_PREFIX in (text := data.tobytes()):
+        data = np.frombuffer(_LABELS.sub(b"", text), dtype=np.uint8)
+    ends = np.flatnonzero(data == ord("\n")) + 1
     offsets = np.concatenate([np.zeros(1, np.int64), ends])
-    table = pa.table({name: _binary(offsets, block.array)})
+    table = pa.table({name: _binary(offsets, data)})
     return Chunk(table, block.path, lambda row: block.line + row)
 
 

@@ -67,6 +67,14 @@ class Evaluation(_ClassCounts):
     bad: int = 0  # rows that were skipped
     trained_on: list[str] = field(default_factory=list)  # evaluated files used in training
     reliability: Reliability | None = None  # of the probabilities, if the model has them
+    unlabelled: int = 0  # rows that were left out because they have no label
+    # By K, the number of rows whose class is among the K with the largest scores.
+    among_top: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def at_rank(self) -> dict[int, tuple[float, float]]:
+        """Precision and recall at K: of the K best labels, as fastText counts them."""
+        return {k: (n / (k * self.rows), n / self.rows) for k, n in self.among_top.items()}
 
     hits = property(lambda self: np.diag(self.confusion))
     predicted = property(lambda self: self.confusion.sum(axis=0))
@@ -110,11 +118,13 @@ class Evaluation(_ClassCounts):
         return {
             "rows": self.rows,
             "bad_rows": self.bad,
+            "unlabelled_rows": self.unlabelled,
             "trained_on": self.trained_on,
             "accuracy": self.accuracy,
             "interval": list(self.interval()),
             "macro_f1": self.macro_f1,
             "roc_auc": self.roc_auc,
+            **_ranks(self.at_rank),
             "calibration": calibration,
             "classes": self.by_class(),
             "confusion": self.confusion.tolist(),
@@ -148,38 +158,49 @@ class LabelEvaluation(_ClassCounts):
 
     def to_json(self) -> dict[str, Any]:
         """The measures as plain data."""
-        ranks = {
-            f"{what}_at_{k}": values[i]
-            for k, values in self.at_rank.items()
-            for i, what in enumerate(("precision", "recall"))
-        }
         return {
             "rows": self.rows,
             "bad_rows": self.bad,
             "trained_on": self.trained_on,
             "micro_f1": self.micro_f1,
             "macro_f1": self.macro_f1,
-            **ranks,
+            **_ranks(self.at_rank),
             "classes": self.by_class(),
         }
 
 
-def evaluate(model: Model, source: Source, keep_scores: bool = False) -> Evaluation:
+def _ranks(at_rank: dict[int, tuple[float, float]]) -> dict[str, float]:
+    """Precision and recall at K, as plain data."""
+    return {
+        f"{what}_at_{k}": values[i]
+        for k, values in at_rank.items()
+        for i, what in enumerate(("precision", "recall"))
+    }
+
+
+def evaluate(
+    model: Model, source: Source, keep_scores: bool = False, top: int | None = None
+) -> Evaluation:
     """Evaluate a model on a source that was opened with its features and classes.
 
     Scores are kept for the area under the ROC curve; more than 2^26 are dropped unless
-    `keep_scores`.
+    `keep_scores`. With `top`, it is also counted how often the class of a row is among the `top`
+    with the largest scores.
     """
     k, n_scores = len(model.classes), 0
     confusion = np.zeros((k, k), dtype=np.int64)
     scores: list[np.ndarray] = []
     truth: list[np.ndarray] = []
     reliability = None if model.calibration is None else Reliability(k)
+    among_top = 0
     for rows, labels in labelled(model, source):
         batch_scores = model.scores(rows)
         np.add.at(confusion, (labels, model.decide(batch_scores)), 1)
         if reliability is not None:
             reliability.add(model.probabilities(batch_scores), labels)
+        if top is not None:
+            best = model.ranked(batch_scores)[:, :top]
+            among_top += int(np.count_nonzero(best == labels[:, None]))
         scores.append(batch_scores[:, 0] if k == 2 else batch_scores)
         truth.append(labels)
         n_scores += batch_scores.size
@@ -188,21 +209,29 @@ def evaluate(model: Model, source: Source, keep_scores: bool = False) -> Evaluat
     every_score, every_class = (np.concatenate(of) if of else np.empty(0) for of in (scores, truth))
     trained_on = seen_in_training(model, source)
     return Evaluation(
-        model.classes, confusion, every_score, every_class, source.bad, trained_on, reliability
+        model.classes,
+        confusion,
+        every_score,
+        every_class,
+        source.bad,
+        trained_on,
+        reliability,
+        unlabelled=source.missing[model.features.label or ""],
+        among_top={} if top is None else {top: among_top},
     )
 
 
-def evaluate_labels(model: Model, source: Source) -> LabelEvaluation:
+def evaluate_labels(model: Model, source: Source, top: int | None = None) -> LabelEvaluation:
     """Evaluate a multilabel model on a source opened with its features and classes."""
     k, n = len(model.classes), 0
     counts = np.zeros((3, k), dtype=np.int64)
-    right = {rank: 0 for rank in RANKS if rank <= k}
+    right = {rank: 0 for rank in (RANKS if top is None else (top,)) if rank <= k}
     for rows, truth in labelled(model, source):
         scores = model.scores(rows)
         predicted = model.decide(scores)
         by_label = (predicted & truth, predicted, truth)
         counts += np.stack([labels.sum(axis=0) for labels in by_label])
-        best = np.argsort(-scores, axis=1, kind="stable")
+        best = model.ranked(scores)
         for rank in right:
             right[rank] += int(np.take_along_axis(truth, best[:, :rank], axis=1).sum())
         n += len(truth)

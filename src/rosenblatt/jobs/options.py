@@ -155,8 +155,8 @@ class TrainOptions:
     )
     format: str | None = _option(
         PARSING, INPUT,
-        "csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, folder or text. Detected by "
-        "default.",
+        "csv, tsv, jsonl, parquet, arrow, svmlight, fasttext (fasttext:# if labels begin with #), "
+        "vw, folder or text. Detected by default.",
     )
     header: bool | None = _option(
         PARSING, INPUT,

@@ -29,7 +29,7 @@ from rosenblatt.data.writers import (
     writer,
 )
 from rosenblatt.errors import DataError, OptionError, listed, shown
-from rosenblatt.learners.problems import decided
+from rosenblatt.learners.problems import decided, own_scores
 from rosenblatt.models.model import Model
 
 LABEL, SCORE, PROBABILITY = "predicted", "score", "probability"
@@ -169,8 +169,9 @@ class _Predict:
         is_cells = bool(FORMATS[source.format].delimiters)
         self.numbers = source.number_columns() & set(copied) if is_cells else set()
         # In the text of fastText lines, labels were replaced by blanks.
-        trim = pc.utf8_trim if source.format == "fasttext" else pc.utf8_rtrim
-        self._trim = partial(trim, characters=" \t\r\n" if source.format == "fasttext" else "\r\n")
+        is_fasttext = FORMATS[source.format].name == "fasttext"
+        trim = pc.utf8_trim if is_fasttext else pc.utf8_rtrim
+        self._trim = partial(trim, characters=" \t\r\n" if is_fasttext else "\r\n")
         self._typed = self.numbers if format in ("parquet", "arrow") else set()
 
     def __call__(self, batch: Batch) -> pa.Table:
@@ -203,9 +204,7 @@ class _Predict:
             single = len(model.bias) == 1 and not options.proba and not options.scores
             columns[kind] = _floats(scores[:, 0] if single else values[every, codes])
         else:
-            ranked = values.copy()
-            ranked[every, codes] = np.inf  # the predicted label comes first, also with a threshold
-            best = np.argsort(-ranked, axis=1, kind="stable")[:, : options.top].T
+            best = model.ranked(scores, values)[:, : options.top].T
             for rank, at in enumerate(best, start=1):
                 ending = "" if rank == 1 else f"_{rank}"
                 columns[LABEL + ending] = self._labels(at)
@@ -252,11 +251,6 @@ class _Predict:
         if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
             return self._trim(plain_strings(column))
         return column
-
-
-def own_scores(scores: np.ndarray) -> np.ndarray:
-    """The score of each class (rows, classes); a single score is that of the second of two."""
-    return np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores
 
 
 def _floats(values: np.ndarray) -> pa.Array:

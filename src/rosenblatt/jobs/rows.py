@@ -347,6 +347,8 @@ class FileRows:
         if self.source.bad:
             left_out = counted(self.source.bad, "bad row")
             return f"{left_out} left out and none kept: without skipping, the first is named"
+        if self.source.missing[self.source.features.label or ""]:
+            return "no row has a label"
         return "there are no rows"
 
 

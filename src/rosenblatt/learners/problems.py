@@ -136,6 +136,11 @@ def within(margins: Array, limits: Array) -> Array:
     return cast(Array, (margins < 0.0) | ((limits >= 0.0) & (margins <= limits)))
 
 
+def own_scores(scores: Array) -> Array:
+    """The score of each class (rows, classes); a single score is that of the second of two."""
+    return np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores
+
+
 def decided(scores: Array, threshold: float = 0.0, multilabel: bool = False) -> Array:
     """The predicted class numbers (rows,), or with `multilabel` a bool per row and label.
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from rosenblatt.data.sparse_lines import read_sparse
 from rosenblatt.errors import DataError, NoRowsError, counted
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Rows
-from rosenblatt.learners.problems import decided, differ
+from rosenblatt.learners.problems import decided, differ, own_scores
 from rosenblatt.models.calibration import Calibration
 from rosenblatt.models.explanation import Explanation
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rosenblatt.data.source import Source
 
 Array = npt.NDArray[Any]
+Guess = tuple[str, float]  # a label and its probability
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,6 +109,16 @@ class Model:
         """The predicted class numbers from scores; if multilabel, the indicator matrix."""
         return decided(scores, self.threshold, self.multilabel)
 
+    def ranked(self, scores: Array, values: Array | None = None) -> Array:
+        """The class numbers of each row, the predicted one first, then by descending values.
+
+        The values of the classes are their scores, if not others, such as probabilities.
+        """
+        ranked = own_scores(scores).copy() if values is None else values.copy()
+        codes = decided(scores, self.threshold)  # comes first, also with a threshold
+        ranked[np.arange(len(codes)), codes] = np.inf
+        return np.argsort(-ranked, axis=1, kind="stable")
+
     def _check_numbers(self, least: int, most: int) -> None:
         """Raise DataError unless feature numbers are below the size of the model's table."""
         bits = self.features.ngrams.bits
@@ -150,13 +161,44 @@ class Model:
         scores = self.scores(self.features.rows(self._table(X)))
         return scores[:, 0] if len(self.bias) == 1 else scores
 
-    def predict(self, X: Any) -> Array:
+    @overload
+    def predict(self, X: Any) -> Array: ...
+    @overload
+    def predict(self, X: Any, *, k: int, threshold: float = ...) -> list[list[Guess]]: ...
+    @overload
+    def predict(self, X: Any, *, k: None = ..., threshold: float) -> list[list[Guess]]: ...
+    def predict(self, X: Any, *, k: int | None = None, threshold: float | None = None) -> Any:
         """The predicted labels of rows, which are given as for :meth:`decision_function`.
 
-        An indicator matrix (rows, classes) if a row may have several labels.
+        An indicator matrix (rows, classes) if a row may have several labels. With `k` or
+        `threshold`, for each row a list of pairs of label and probability instead, the best first:
+        at most `k` labels, of at least the probability `threshold`.
+
+        Examples
+        --------
+        >>> from rosenblatt import train
+        >>> frame = {"label": ["pos", "neg"] * 200, "text": ["good and fun", "bad and dull"] * 200}
+        >>> model = train(frame, text="text")
+        >>> model.predict(["good fun", "dull"]).tolist()
+        ['pos', 'neg']
+        >>> [[(label, round(p, 2)) for label, p in row] for row in model.predict(["good"], k=2)]
+        [[('pos', 0.86), ('neg', 0.14)]]
         """
-        decisions = self.decide(self.scores(self.features.rows(self._table(X))))
+        scores = self.scores(self.features.rows(self._table(X)))
+        if k is not None or threshold is not None:
+            return self._best(scores, len(self.classes) if k is None else k, threshold or 0.0)
+        decisions = self.decide(scores)
         return decisions.astype(np.int64) if self.multilabel else self.classes_[decisions]
+
+    def _best(self, scores: Array, k: int, threshold: float) -> list[list[Guess]]:
+        """Per row the `k` best labels with their probabilities, of at least the threshold."""
+        probabilities = self.probabilities(scores)
+        best = self.ranked(scores, probabilities)[:, :k]
+        values = np.take_along_axis(probabilities, best, axis=1).tolist()
+        return [
+            [(self.classes[c], p) for c, p in zip(*row, strict=True) if p >= threshold]
+            for row in zip(best.tolist(), values, strict=True)
+        ]
 
     def predict_proba(self, X: Any) -> Array:
         """The probability of each class (rows, classes), of rows as in :meth:`decision_function`.
@@ -355,4 +397,5 @@ def labelled(model: Model, source: Source) -> Iterator[tuple[Rows, Array]]:
         rows += len(truth)
         yield batch.rows, truth
     if not rows:
-        raise NoRowsError("the file has no rows", path=source.files[0])
+        what = " with a label" if source.missing[model.features.label or ""] else ""
+        raise NoRowsError(f"the file has no rows{what}", path=source.files[0])
