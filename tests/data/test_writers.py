@@ -15,10 +15,14 @@ from hypothesis import strategies as st
 
 from rosenblatt import data, train
 from rosenblatt.data.writers import header_of, lines_of
+from rosenblatt.errors import DataError
 from rosenblatt.jobs.predict import write_predictions
 
-# No surrogates, which are not UTF-8, and no zero byte, which Python's csv module does not read.
-CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=12)
+# No surrogates, which are not UTF-8, and no zero byte, which is refused.
+CELLS = st.text(
+    st.sampled_from("\"\t\r\n,'\\") | st.characters(codec="utf-8", exclude_characters="\0"),
+    max_size=12,
+)
 ROWS = st.lists(st.tuples(CELLS, CELLS, st.integers(-5, 5)), min_size=1, max_size=8)
 
 
@@ -46,6 +50,12 @@ def test_the_reader_finds_the_cells_that_were_written(tmp_path_factory, name, ro
     source.kept_columns = None
     cells = [tuple(row.values()) for batch in source for row in batch.table.to_pylist()]
     assert cells == [(a, b, str(n)) for a, b, n in rows]
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv"])
+def test_a_zero_byte_is_refused_where_it_could_not_be_read_back(format):
+    with pytest.raises(DataError, match="zero byte, which CSV and TSV files cannot; write JSON"):
+        lines_of(table_of([("a", "b\0c", 1)]), format)
 
 
 @given(ROWS)

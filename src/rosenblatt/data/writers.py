@@ -17,10 +17,14 @@ import pyarrow.compute as pc
 
 from rosenblatt.data.arrow_tables import null_types_as_strings
 from rosenblatt.data.cells import MISSING_WORDS, make_strings, one_array, string_buffers
-from rosenblatt.errors import DataError, OptionError
+from rosenblatt.errors import DataError, OptionError, shown
 
 LINE_FORMATS = ("csv", "tsv", "text", "jsonl")
 
+_ZERO_BYTE = (
+    "a cell holds a zero byte, which CSV and TSV files cannot; write JSON lines or Parquet "
+    "(--to jsonl, --to parquet)"
+)
 _DELIMITERS = {"csv": ",", "tsv": "\t", "text": "\t"}
 _encode_string = json.JSONEncoder(ensure_ascii=False).encode
 # Numbers that can be copied from CSV to JSON as they are.
@@ -113,8 +117,10 @@ def header_of(names: list[str], format: str) -> bytes:
     """The header line of CSV and TSV; empty for other formats."""
     if format not in ("csv", "tsv"):
         return b""
+    if format == "tsv" and (bad := [name for name in names if set(name) & set("\t\r\n")]):
+        raise DataError(f"TSV cannot hold the column name {shown(bad[0])}; write CSV (--to csv)")
     line = io.StringIO()
-    # Readers, ours among them, tell by quoted names that later cells of TSV may be quoted.
+    # Our reader tells by quoted names that cells of TSV may be quoted.
     quoting: Any = csv.QUOTE_ALL if format == "tsv" else csv.QUOTE_MINIMAL
     mark = _DELIMITERS[format]
     csv.writer(line, delimiter=mark, lineterminator="\n", quoting=quoting).writerow(names)
@@ -140,7 +146,7 @@ def lines_of(table: pa.Table, format: str, numbers: frozenset[str] = frozenset()
     if format == "jsonl":
         return _json_lines(table, numbers)
     delimiter = _DELIMITERS[format]
-    special = [f'["\r\n{delimiter}]'] * table.num_columns
+    special = [f'["\\x00\r\n{delimiter}]'] * table.num_columns
     if format == "text":
         special = ["[\r\n\t]"] * (table.num_columns - 1) + ["[\r\n]"]
     cells = [
@@ -181,6 +187,8 @@ def _cells(column: pa.ChunkedArray, special: str, quoted: bool) -> pa.Array:
     marked = pc.match_substring_regex(strings, special)
     if not pc.any(marked).as_py():
         return strings
+    if quoted and pc.any(pc.match_substring(strings, "\0")).as_py():
+        raise DataError(_ZERO_BYTE)
     if not quoted:
         return pc.replace_substring_regex(strings, special, " ")
     mark = _scalar('"', strings.type)
