@@ -242,11 +242,19 @@ def write_private(path: Path, content: bytes, siblings: str) -> None:
             old = sorted(folder.parent.glob(siblings), key=os.path.getmtime)[:-2]
             for one in [one for one in old if _is_private(one.stat())]:
                 shutil.rmtree(one, ignore_errors=True)
-            folder.mkdir(0o700, parents=True, exist_ok=True)
+            folder.mkdir(0o755, parents=True, exist_ok=True)
         if _is_private(folder.stat()):
-            with atomic_write(path, permissions=0o600) as file:
+            # Others may read: the user of a container reads what root compiled.
+            with atomic_write(path, permissions=0o644) as file:
                 file.write(_sealed(path, content) + content)
-            path.chmod(0o600)
+
+
+def can_keep(folder: Path) -> bool:
+    """Whether :func:`write_private` can write files in a folder, which may not exist yet."""
+    if folder.exists():
+        return _is_private(folder.stat()) and os.access(folder, os.W_OK)
+    there = next((parent for parent in folder.parents if parent.exists()), None)
+    return there is not None and there.is_dir() and os.access(there, os.W_OK)
 
 
 def is_shared(folder: Path) -> bool:

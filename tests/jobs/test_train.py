@@ -241,9 +241,22 @@ def test_options_that_contradict_each_other_are_refused(options, message):
 
 def test_a_model_to_go_on_from_decides_about_the_features():
     model = train(texts(50), text="text", epochs=1)
-    assert train(texts(50), start=model, label="label", epochs=1).features == model.features
-    with pytest.raises(OptionError, match="fixes text, bits: drop those options"):
-        train(texts(50), start=model, text="text", bits=10)
+    again = {"label": "label", "text": "text", "bits": 22, "ngrams": "1-2", "rule": "perceptron"}
+    assert train(texts(50), start=model, epochs=1, **again).features == model.features
+    with pytest.raises(OptionError, match="fixes ngrams, bits: drop those options"):
+        train(texts(50), start=model, text="text", bits=10, ngrams=3)
+
+
+def test_a_model_to_go_on_from_keeps_its_rule_and_the_kinds_of_its_columns():
+    rows = {"label": ["a", "b"] * 25, "x": [1.0, 2.0] * 25, "id": range(50)}
+    options = {"columns": {"id": "ignore", "x": "number"}, "rule": "arow:r=0.5", "epochs": 1}
+    model = train(rows, **options)
+    again = train(rows, start=model, **options)
+    assert again.weights.tobytes() == train(rows, start=model, epochs=1).weights.tobytes()
+    with pytest.raises(OptionError, match="trained with the rule arow: drop the rule"):
+        train(rows, start=model, rule="perceptron")
+    with pytest.raises(OptionError, match="fixes columns: drop that option"):
+        train(rows, start=model, columns={"x": "category"})
 
 
 def test_a_file_that_is_separated_stops_early():

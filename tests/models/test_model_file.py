@@ -55,6 +55,13 @@ def test_a_model_is_the_same_after_saving_and_loading(trained, tmp_path):
     assert np.array_equal(loaded.decision_function(table), trained.decision_function(table))
 
 
+def test_loaded_arrays_have_the_dtypes_that_kernels_were_compiled_for(trained, tmp_path):
+    save(trained, tmp_path / "a.model")
+    loaded = load(tmp_path / "a.model")
+    for name in ("columns", "weights", "bias"):
+        assert repr(getattr(loaded, name).dtype) == repr(getattr(trained, name).dtype)
+
+
 def test_a_sparsified_model_is_smaller_and_says_the_same(trained, tmp_path):
     save(trained, tmp_path / "a.model")
     save(trained.sparsified(), tmp_path / "b.model")

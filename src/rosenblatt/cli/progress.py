@@ -156,7 +156,8 @@ class ProgressPrinter:
         """Say once, before the wait, that kernels are being compiled."""
         if not self._announced and not self.quiet and not self.json:
             self.close()
-            self._echo("compiling, once on this machine ...", err=True)
+            if note := jit.compiling_note():
+                self._echo(note, err=True)
         self._announced = True
 
     @staticmethod

@@ -93,7 +93,7 @@ def _files(classes: int) -> dict[str, list[str]]:
 
 
 def _train(path: Path, rules: list[str]) -> None:
-    """Train on a file, evaluate and explain; prediction has no further kernels."""
+    """Train on a file, go on, and evaluate; prediction has no further kernels."""
     from rosenblatt import data, train
     from rosenblatt.jobs.evaluate import evaluate, evaluate_labels
 
@@ -101,7 +101,9 @@ def _train(path: Path, rules: list[str]) -> None:
     for rule in rules:
         multiclass = [None] if format == "fasttext" else ["ovr", "joint"]
         for scheme, average in product(multiclass, (True, False)):
-            model = train(path, format=format, rule=rule, multiclass=scheme, average=average)
+            options = {"format": format, "rule": rule, "multiclass": scheme, "average": average}
+            model = train(path, **options)
+            train(path, start=model, epochs=2, **options)
         source = data.open(path, format=format, features=model.features, classes=model.classes)
         (evaluate_labels if model.multilabel else evaluate)(model, source)
 

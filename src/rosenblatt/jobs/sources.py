@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +11,12 @@ from rosenblatt.data import Source
 from rosenblatt.data.bytes import is_stream
 from rosenblatt.data.formats import refuse_unused_options
 from rosenblatt.data.labels import joined_label
+from rosenblatt.data.open import missing_words
 from rosenblatt.errors import OptionError
 from rosenblatt.jobs.options import FEATURE, PARSING, TrainOptions
 from rosenblatt.kernels.text import Ngrams
 from rosenblatt.models.model import Model
+from rosenblatt.rules.registry import parse
 
 
 def open_rows(
@@ -70,13 +73,48 @@ def _open(files: Any, options: TrainOptions, start: Model | None) -> Source:
 
 
 def _check_start(options: TrainOptions, start: Model) -> None:
-    """Refuse options that the start model decides."""
-    names = [name for name, value in options.of_kind(FEATURE).items() if value is not None]
-    if joined_label(options.label) == start.features.label and "label" in names:
-        names.remove("label")
+    """Refuse options that differ from what the start model was trained with."""
+    options_given = [name for name, value in options.of_kind(FEATURE).items() if value is not None]
+    names = [name for name in options_given if not _is_as_in(start, options, name)]
     if names:
         drop = "that option" if len(names) == 1 else "those options"
         raise OptionError(f"start (--from MODEL) fixes {', '.join(names)}: drop {drop}")
+    before, now = (parse(rule or "perceptron")[0] for rule in (rule_of(start), options.rule))
+    if before is not now:
+        raise OptionError(
+            f"start (--from MODEL) was trained with the rule {before.name}: drop the rule, or "
+            "train a new model"
+        )
+
+
+def rule_of(model: Model) -> str | None:
+    """The rule that a model was trained with, as it was named; None for the perceptron."""
+    return model.parameters.get("rule")
+
+
+def _is_as_in(start: Model, options: TrainOptions, name: str) -> bool:
+    """Whether an option says what the features of the start model are anyway."""
+    features, value = start.features, getattr(options, name)
+    kinds = {column.name: column.kind for column in features.columns}
+    if name == "label":
+        return bool(joined_label(value) == features.label)
+    if name == "label_separator":
+        return bool(value == features.separator)
+    if name == "missing":
+        return set(missing_words(value)) == set(features.missing_words)
+    if name == "text":
+        texts = [value] if isinstance(value, str) else list(value)
+        return kinds == dict.fromkeys(texts, "text")
+    if name == "columns":
+        if not isinstance(value, Mapping):
+            return set(value) == set(kinds)
+        return all(kinds.get(column, "ignore") == kind for column, kind in value.items())
+    hashing, before = options.hashing(), features.ngrams
+    if name == "bits":
+        return hashing.bits == before.bits
+    if name == "analyzer":
+        return hashing.chars == before.chars
+    return name == "ngrams" and hashing[:2] == before[:2]
 
 
 def _check_multilabel(source: Source, options: TrainOptions) -> None:

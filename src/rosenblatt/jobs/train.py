@@ -16,7 +16,7 @@ from rosenblatt.jobs.options import TrainOptions, documented
 from rosenblatt.jobs.outcome import check_model_path, finished, stopped
 from rosenblatt.jobs.rows import FileRows
 from rosenblatt.jobs.run import Run
-from rosenblatt.jobs.sources import open_again, open_rows
+from rosenblatt.jobs.sources import open_again, open_rows, rule_of
 from rosenblatt.jobs.tune import Trial, parse_seconds, tune
 from rosenblatt.models.model import Model
 from rosenblatt.models.model_file import read_model
@@ -96,6 +96,8 @@ def train(source: Any, *, options: TrainOptions | None = None, **changes: Any) -
     start = options.start
     if start is not None and not isinstance(start, Model):
         start = read_model(start)
+    if start is not None and options.rule is None:
+        options = replace(options, rule=rule_of(start))
     if options.workers is not None:
         from rosenblatt.cluster.train import train_on_shards  # the only call to the floor above
 

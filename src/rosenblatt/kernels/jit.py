@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.atomic_files import is_shared, read_private, user_cache, write_private
+from rosenblatt.atomic_files import can_keep, is_shared, read_private, user_cache, write_private
 
 # Lets sums be reordered, so that a dot product runs in vector lanes. Never all of "fastmath":
 # `y·s <= δ` must keep its meaning for NaN and infinity.
@@ -226,8 +226,8 @@ def _compile(kernel: Kernel, types: tuple[Any, ...]) -> bytes:
     try:
         if _announce is not None:
             _announce(kernel.py_func.__name__)
-        else:
-            print_once("compiling, once on this machine ...")
+        elif note := compiling_note():
+            print_once(note)
         from rosenblatt.kernels import compiler
 
         return compiler.object_code(kernel.py_func, kernel.fastmath, types)
@@ -235,6 +235,22 @@ def _compile(kernel: Kernel, types: tuple[Any, ...]) -> bytes:
         _seconds += time.perf_counter() - started
         if collecting:
             gc.enable()
+
+
+def compiling_note() -> str | None:
+    """What to say before compiling: why it takes time now, and how to avoid it later.
+
+    None if it was said on this machine before, and what is compiled will be kept.
+    """
+    folder = cache_folder()
+    if folder is None or not can_keep(folder):
+        return (
+            "compiling, in every process, as there is no folder of this user to keep the result "
+            "in: set ROSENBLATT_CACHE_DIR to one, or to one that root filled by rosenblatt warm-up"
+        )
+    if folder.exists():
+        return None
+    return "compiling, once on this machine (all at once: rosenblatt warm-up) ..."
 
 
 @cache

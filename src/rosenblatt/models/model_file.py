@@ -262,7 +262,9 @@ def decompressed(name: str, coded: Array, kind: Any, shape: Shape) -> Array:
         raw = pa.decompress(coded, size, codec="zstd") if size else b""
     except OSError as error:
         raise ValueError(f"{name} is not compressed {np.dtype(kind)}{shape}: {error}") from None
-    array: Array = np.frombuffer(raw, np.dtype(kind).newbyteorder("<")).reshape(shape)
+    # By its name, as the cache of kernels goes by the spelling of dtypes: "float32", not "<f4".
+    little = np.dtype(np.dtype(kind).newbyteorder("<").str)
+    array: Array = np.frombuffer(raw, little).reshape(shape)
     expect(name, array, kind, shape)
     return array
 
