@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import datetime
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
+from pyarrow import parquet as pq
 
-from rosenblatt import data
+from rosenblatt import data, train
 from rosenblatt.errors import DataError
+from rosenblatt.jobs.evaluate import evaluate
 
 ROWS = [
     {"label": "pos", "text": "a good film, and fun", "stars": 4.5, "where": "web"},
@@ -122,3 +126,66 @@ def test_a_column_name_that_is_not_utf8_is_refused(tmp_path, kind):
     path.write_bytes(path.read_bytes().replace(b"naaame", b"n\xe2aame"))
     with pytest.raises(DataError, match="cannot be read"):
         list(data.open(path, label="label"))
+
+
+DAYS = [datetime(2024, 1, 1), datetime(2025, 1, 1)]
+LABELS = [
+    *((kind, [1, 2]) for kind in map(pa.type_for_alias, ("i1", "i2", "i4", "i8"))),
+    *((kind, [1, 2]) for kind in map(pa.type_for_alias, ("u1", "u2", "u4", "u8"))),
+    (pa.float16(), [np.float16(1), np.float16(2.5)]),
+    (pa.float32(), [1.0, 1e30]),
+    (pa.float64(), [1e300, float("inf")]),
+    (pa.decimal128(10, 2), [Decimal("1.50"), Decimal("2.50")]),
+    (pa.decimal256(50, 2), [Decimal("1.50"), Decimal("2.50")]),
+    (pa.bool_(), [True, False]),
+    *((kind, ["x", "y"]) for kind in (pa.string(), pa.large_string(), pa.string_view())),
+    *((kind, [b"x", b"y"]) for kind in (pa.binary(), pa.large_binary(), pa.binary(1))),
+    (pa.dictionary(pa.int8(), pa.string()), ["x", "y"]),
+    (pa.dictionary(pa.int32(), pa.int64()), [1, 2]),
+    *((kind, DAYS) for kind in (pa.date32(), pa.date64())),
+    *((pa.timestamp(unit), DAYS) for unit in ("ms", "us", "ns")),
+    (pa.timestamp("us", "Europe/Berlin"), DAYS),
+    *((kind, [1, 2]) for kind in (pa.time32("ms"), pa.time64("us"), pa.duration("s"))),
+]
+REFUSED = [
+    *((make(pa.int64()), [[1], [2]]) for make in (pa.list_, pa.large_list, pa.list_view)),
+    (pa.list_(pa.int64(), 1), [[1], [2]]),
+    (pa.struct({"a": pa.int64()}), [{"a": 1}, {"a": 2}]),
+    (pa.map_(pa.string(), pa.int64()), [[("a", 1)], [("a", 2)]]),
+    (pa.null(), [None, None]),
+    (pa.binary(), [b"\xff", b"y"]),
+]
+
+
+@pytest.fixture(params=["parquet", "arrow"])
+def labelled(request, tmp_path):
+    """A function that writes rows with two labels of a type; returns the path and the table."""
+
+    def write(kind, values):
+        x = [i % 2 + i / 100 for i in range(40)]
+        table = pa.table({"label": pa.array(values * 20, kind), "x": x})
+        path = tmp_path / f"a.{request.param}"
+        if request.param == "parquet":
+            pq.write_table(table, path)
+        else:
+            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as out:
+                out.write(table)
+        return path, table
+
+    return write
+
+
+@pytest.mark.parametrize(("kind", "values"), LABELS, ids=lambda value: str(value)[:30])
+def test_labels_of_every_type_are_read_alike_in_training_and_after_it(labelled, kind, values):
+    path, table = labelled(kind, values)
+    model = train(path, epochs=2)
+    assert len(model.classes) == 2
+    assert model.score(table, table["label"]) == 1
+    source = data.open(path, features=model.features, classes=model.classes)
+    assert evaluate(model, source).accuracy == 1
+
+
+@pytest.mark.parametrize(("kind", "values"), REFUSED, ids=lambda value: str(value)[:30])
+def test_labels_that_are_no_values_are_refused_in_a_sentence(labelled, kind, values):
+    with pytest.raises(DataError, match=r"expected (strings, numbers or dates|UTF-8)|is missing"):
+        train(labelled(kind, values)[0], epochs=2)

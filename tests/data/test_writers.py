@@ -56,6 +56,9 @@ def test_the_reader_finds_the_cells_that_were_written(tmp_path_factory, name, ro
 def test_a_zero_byte_is_refused_where_it_could_not_be_read_back(format):
     with pytest.raises(DataError, match="zero byte, which CSV and TSV files cannot; write JSON"):
         lines_of(table_of([("a", "b\0c", 1)]), format)
+    if format == "tsv":
+        with pytest.raises(DataError, match=r"TSV cannot hold the column name 'a\\tb'; write CSV"):
+            header_of(["a\tb"], format)
 
 
 @given(ROWS)
