@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _COLOURS = {"model ": "green", " " * 11 + "note:": "yellow", "left out": "yellow"}
 _MOST_COLUMNS = 20  # listed by name
 _LONGEST_NAME = 18
+_PAYING_BYTES = 1 << 30  # of files, from which workers on one machine are faster than none
 _REFRESH = 0.1  # seconds between two refreshes of the live line
 
 
@@ -54,6 +55,7 @@ class ProgressPrinter:
         self._epochs = self._width = 0
         self._announced = False
         self._has_trials = False
+        self.replaces = False  # whether the model file was there before
         self._reports: list[ColumnReport] | None = None
         self._write_error: OSError | None = None
         jit.on_compile(self._announce_compiling)
@@ -81,6 +83,10 @@ class ProgressPrinter:
                 self._line(_reading_line(run, now - self._epoch_began))
                 if run.rows.engine is not None:
                     self._line(_shards_line(run))
+                    if run.rows.bytes < _PAYING_BYTES and not run.rows.engine.dashboard:
+                        self._line(
+                            "           note: without --workers so few bytes are learned sooner"
+                        )
             self._line(epoch_line(epoch.epoch, epoch.updates, asdict(epoch)))
             self._epoch_began = now
             self._epochs += 1
@@ -131,6 +137,7 @@ class ProgressPrinter:
             self._line(f"missing    values: {worst}")
         size = readable_size(out.stat().st_size)
         about = f"{extent(model)}, {size}, in {seconds:.2f} s"
+        about += ", in place of an earlier one" if self.replaces else ""
         line = f"model      {out}  {about}"
         for part in [line] if len(line) <= WIDTH else [f"model      {out}", f"           {about}"]:
             self._line(part)

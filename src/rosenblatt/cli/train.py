@@ -64,6 +64,7 @@ def train(
         display.check()
         return
     try:
+        display.replaces = out.exists()
         with display.warnings():
             model = run(files, options=options, report=display.step, report_trial=display.trial)
     except Stopped as stopped:
