@@ -108,3 +108,37 @@ def test_a_file_is_not_taken_for_a_text(folder):
     name = str(folder / "text.model")
     result = CliRunner().invoke(app, ["explain", name, name])
     assert str(result.exception) == f"{name} is a file: give one row of it, in quotes"
+
+
+def test_a_line_with_a_negative_label_is_no_option(folder):
+    line = run("explain", folder / "vw.model", "-1 |w good dull")
+    assert line == run("explain", folder / "vw.model", "|w good dull")
+
+
+@pytest.mark.parametrize("name", ["vw", "svm", "table"])
+def test_all_weights_are_listed_with_their_names(folder, name):
+    model = load(folder / f"{name}.model")
+    names = [] if name == "table" else ["--names", folder / f"a.{name}"]
+    head, bias, *lines = run("inspect", folder / f"{name}.model", "--all", *names).splitlines()
+    rows = [line.split("\t") for line in lines]
+    assert head.split("\t")[2:] == list(model.classes[1 if name != "table" else 0 :])
+    assert np.array(bias.split("\t")[2:], float) == pytest.approx(model.bias)
+    assert [int(row[0]) for row in rows] == model.columns.tolist()
+    assert np.array([row[2:] for row in rows], np.float32) == pytest.approx(model.weights)
+    spelled = {"vw": {"w^good", "w^fun", "w^bad", "w^dull"}, "svm": {"1", "2", "3"}}
+    assert name == "table" or {row[1] for row in rows} == spelled[name]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["train", "-d", "a.vw"], "no such option: -d; name the files without an option"),
+        (["train", "a.vw", "--passes", "3"], "no such option: --passes; did you mean --epochs?"),
+        (["train", "a.vw", "-b", "20"], "no such option: -b; did you mean --bits?"),
+        (["train", "a.vw", "-f", "m"], "no such option: -f; did you mean --out?"),
+    ],
+)
+def test_options_of_vowpal_wabbit_are_answered_with_ours(arguments, hint):
+    result = CliRunner().invoke(app, arguments)
+    assert isinstance(result.exception, OptionError)
+    assert str(result.exception) == hint

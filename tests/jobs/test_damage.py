@@ -18,7 +18,7 @@ from rosenblatt.jobs.rows import FileRows
 from rosenblatt.jobs.run import Run
 from rosenblatt.models import tensorfile
 
-SETTINGS = TrainOptions(max_epochs=3, memory=1 << 12)
+SETTINGS = TrainOptions(rates="none", max_epochs=3, memory=1 << 12)
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ def test_one_pass_takes_the_steps_of_the_reference(integers, average, tmp_path):
     X, y = integers
     steps = list(reference.online(X.tolist(), y.tolist(), threshold=1, padding=2, max_epochs=1))
     path = svmlight(tmp_path, X, y)
-    model = train(path, epochs=1, threshold=1.0, padding=2.0, average=average)
+    model = train(path, epochs=1, threshold=1.0, padding=2.0, average=average, rates="none")
     found = np.zeros(5)
     found[model.columns] = model.weights[:, 0]
     if average:
@@ -55,10 +55,10 @@ def test_a_class_that_turns_up_late_gives_the_model_of_classes_known_from_the_st
     y = np.concatenate([generator.integers(0, 2, 150), generator.integers(0, 4, 50)])
     path = svmlight(tmp_path, X, y)
     runs = []
-    found = train(data.open(path, block_bytes=256), epochs=3, report=runs.append)
+    found = train(data.open(path, block_bytes=256), epochs=3, rates="none", report=runs.append)
     assert runs[-1].rows.restarts > 1
     source = data.open(path, block_bytes=256, classes=["0", "1", "2", "3"])
-    expected = train(source, epochs=3)
+    expected = train(source, epochs=3, rates="none")
     assert np.array_equal(found.weights, expected.weights)
     assert found.classes == expected.classes
     assert found.history == expected.history
@@ -68,7 +68,7 @@ def test_a_file_sorted_by_class_is_learned_all_the_same(tmp_path):
     X = np.eye(30, dtype=int)[np.repeat(np.arange(30), 10)]
     path = svmlight(tmp_path, X, np.repeat(np.arange(30), 10))
     runs = []
-    model = train(data.open(path, block_bytes=64), epochs=4, report=runs.append)
+    model = train(data.open(path, block_bytes=64), epochs=4, rates="none", report=runs.append)
     assert runs[-1].rows.restarts == 11  # ten while reading, one at the end
     assert len(model.classes) == 30
     correct = [
@@ -114,20 +114,20 @@ def test_a_validation_file_takes_the_place_of_held_out_rows(integers, tmp_path):
 
 def test_training_goes_on_from_a_model(integers, tmp_path):
     X, y = integers
-    first = train(svmlight(tmp_path, X, y), epochs=1)
+    first = train(svmlight(tmp_path, X, y), epochs=1, rates="none")
     on = train(svmlight(tmp_path, X, y, "again.svm"), epochs=1, start=first)
     first.save(tmp_path / "first.model")
     again = train(tmp_path / "again.svm", epochs=1, start=tmp_path / "first.model")
     assert np.array_equal(again.weights, on.weights)
     twice = svmlight(tmp_path, np.vstack([X, X]), np.append(y, y), "twice.svm")
-    whole = train(twice, epochs=1)
+    whole = train(twice, epochs=1, rates="none")
     order, other = np.argsort(on.columns), np.argsort(whole.columns)
     assert on.weights[order] == pytest.approx(whole.weights[other], rel=1e-6)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("1 1:1\n1 2:1\n", "all rows have the label '1'"), ("| a\n", "the label is missing")],
+    [("1 1:1\n1 2:1\n", "all rows have the label '1'"), ("| a\n", "no row has a label")],
 )
 def test_data_that_cannot_be_learned_from_are_refused(content, message, tmp_path):
     path = tmp_path / ("a.svm" if ":" in content else "a.vw")
@@ -145,7 +145,8 @@ def test_the_same_run_gives_the_same_model_whatever_the_threads_do(integers, tmp
 def test_importances_are_copies(tmp_path):
     (tmp_path / "a.vw").write_text("1 3 | a b\n-1 2 | b c\n1 1 | a c\n")
     (tmp_path / "b.vw").write_text("1 | a b\n" * 3 + "-1 | b c\n" * 2 + "1 | a c\n")
-    one, other = (train(tmp_path / name, epochs=1, average=False) for name in ("a.vw", "b.vw"))
+    options = {"epochs": 1, "average": False, "rates": "none"}
+    one, other = (train(tmp_path / name, **options) for name in ("a.vw", "b.vw"))
     assert np.array_equal(one.weights, other.weights)
 
 
@@ -158,6 +159,38 @@ def test_words_are_those_that_speak_for_a_class(tmp_path):
     assert {"bad", "dull"} <= {word for word, _ in model.words["neg"]}
     assert isinstance(model, Model)
     assert isinstance(model.features, Features)
+
+
+def test_lines_without_a_label_are_left_out_and_counted(tmp_path):
+    lines = "1 | a b\n-1 2 | b c\n1 | a c\n" * 10
+    (tmp_path / "a.vw").write_text(lines)
+    (tmp_path / "b.vw").write_text("| z\n" + lines + "'tag | a q\n")
+    runs = []
+    one, other = (train(tmp_path / n, epochs=2, report=runs.append) for n in ("a.vw", "b.vw"))
+    assert np.array_equal(one.weights, other.weights)
+    assert runs[-1].source.missing[""] == 2
+    source = data.open(tmp_path / "b.vw", features=other.features)
+    source.labelled = False
+    assert sum(len(batch) for batch in source) == 32
+
+
+def test_costs_are_no_labels(tmp_path):
+    (tmp_path / "a.vw").write_text("1:0.5:0.2 | a\n")
+    with pytest.raises(DataError, match="contextual bandits, --csoaa"):
+        train(tmp_path / "a.vw")
+
+
+@pytest.mark.parametrize("form", ["vw", "svm"])
+def test_a_number_in_a_large_unit_does_not_drown_the_other_features(tmp_path, form):
+    rng = np.random.default_rng(0)
+    y, money = rng.choice([-1, 1], 2000), rng.integers(1, 10**6, 2000)
+    colon = ":1" if form == "svm" else ""
+    lead = "" if form == "svm" else "| "
+    features = zip(y.tolist(), money.tolist(), strict=True)
+    rows = [f"{a} {lead}{1 if a > 0 else 2}{colon} 3:{b}\n" for a, b in features]
+    path = tmp_path / f"a.{form}"
+    path.write_text("".join(rows))
+    assert train(path).history[-1]["validation_error"] == 0
 
 
 def test_features_of_vowpal_wabbit_files_have_their_names(tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.kernels.text import Rows
-from rosenblatt.learners.rates import rarity_of
+from rosenblatt.learners.rates import rarity_by, rarity_of
 
 
 def test_rarity_scales_by_inverse_frequency_to_unit_length():
@@ -41,3 +41,11 @@ def test_rarity_is_what_numpy_makes_of_the_frequencies(columns):
     rarity = rarity_of(Numbering(64).pack(rows, Packed.room(n, len(places))), n, len(met))
     assert rarity.scales == pytest.approx(scales / length, rel=1e-6)
     assert rarity.rest == pytest.approx(np.log(2 + n) / length, rel=1e-6)
+
+
+def test_a_feature_in_another_unit_weighs_as_much_as_the_others():
+    frequencies, squares = np.array([50, 50, 50]), np.array([50.0, 50.0, 50e10])
+    rarity = rarity_by(frequencies, squares, 100, is_text=False)
+    assert rarity.scales[2] * 1e5 == pytest.approx(rarity.scales[0], rel=1e-6)
+    everywhere = rarity_by(np.array([100, 100]), np.array([100.0, 100.0]), 100, is_text=False)
+    assert everywhere.scales == pytest.approx([0.5**0.5] * 2, rel=1e-2)

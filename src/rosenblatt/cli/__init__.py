@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import inspect as inspect_module
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from rosenblatt import __version__
 from rosenblatt.cli.browser import course, lab
@@ -70,6 +71,43 @@ _COMMANDS = {
 }
 
 
+# Options of Vowpal Wabbit that have another name here.
+_VW_OPTIONS = {
+    "--passes": "did you mean --epochs?",
+    "-b": "did you mean --bits?",
+    "--bit_precision": "did you mean --bits?",
+    "-d": "name the files without an option",
+    "--data": "name the files without an option",
+    "-f": "did you mean --out?",
+    "--final_regressor": "did you mean --out?",
+    "-i": "name the model without an option, or say --from MODEL to go on from it",
+    "-t": "rosenblatt predict and evaluate do not learn",
+    "--testonly": "rosenblatt predict and evaluate do not learn",
+    "-p": "did you mean rosenblatt predict MODEL FILE --out?",
+    "--learning_rate": "the perceptron has no learning rate; see --threshold",
+    "--oaa": "classes are detected from the labels",
+    "--holdout_off": "say --epochs N, which holds no rows out",
+    "--invert_hash": "see rosenblatt inspect MODEL --all",
+    "--readable_model": "see rosenblatt inspect MODEL --all",
+}
+_NEGATIVE_LINE = re.compile(r"-[\d.][^|]*\|")
+
+
+class _Command(TyperCommand):
+    """A command that takes a line such as ``"-1 | good"``, and knows Vowpal Wabbit's options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments; one that begins with a blank is never an option."""
+        args = [f" {a}" if _NEGATIVE_LINE.match(a) else a for a in args]
+        known = {name for parameter in self.params for name in parameter.opts}
+        for name in (a.partition("=")[0] for a in args):
+            if name == "--":
+                break
+            if name in _VW_OPTIONS and name not in known:
+                raise OptionError(f"no such option: {name}; {_VW_OPTIONS[name]}")
+        return super().parse_args(ctx, args)
+
+
 def _help(command: Callable[..., None]) -> str:
     """The docstring of a command with each paragraph on one line, for typer to wrap."""
     paragraphs = inspect_module.cleandoc(command.__doc__ or "").split("\n\n")
@@ -78,7 +116,7 @@ def _help(command: Callable[..., None]) -> str:
 
 for _group, _commands in _COMMANDS.items():
     for _command in _commands:
-        app.command(rich_help_panel=_group, help=_help(_command))(_command)
+        app.command(rich_help_panel=_group, help=_help(_command), cls=_Command)(_command)
 
 
 def _print_version(wanted: bool) -> None:

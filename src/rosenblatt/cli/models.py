@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +25,13 @@ _MOST_COLUMNS = 20  # listed by name
 def inspect(
     model: o.ModelFile,
     top: Annotated[int, typer.Option(min=0, help="How many features per class.")] = 10,
+    all: Annotated[
+        bool, typer.Option("--all", help="Print the weights of all features, as TSV.")
+    ] = False,
+    names: Annotated[
+        str | None,
+        typer.Option(help="With --all: name the features that occur in the first rows of a file."),
+    ] = None,
     json: o.Json = False,
 ) -> None:
     """Show a model: its columns, its training history, the strongest features per class.
@@ -33,9 +41,17 @@ def inspect(
       rosenblatt inspect reviews.model
 
       rosenblatt inspect reviews.model --top 25 --json
+
+      rosenblatt inspect reviews.model --all --names reviews.csv > weights.tsv
     """
     from rosenblatt.models.model_file import read_model
 
+    if names is not None and not all:
+        raise OptionError("--names is for --all: give both, or neither")
+    if all:
+        for line in _weight_lines(read_model(model), names):
+            typer.echo(line)
+        return
     _show_model(read_model(model), model, top, json)
 
 
@@ -56,6 +72,28 @@ def _show_model(model: Model, path: Path, top: int, as_json: bool) -> None:
             say("", f"strongest features for {name}:")
         for word, weight in pairs:
             say(f"  {weight:>+9.3f}  {word}")
+
+
+def _weight_lines(model: Model, file: str | None) -> Iterator[str]:
+    """The biases and the weights of all features as TSV: hashed column, name, weight per class.
+
+    With two classes there is one weight, positive for the second.
+    """
+    columns = model.columns.tolist()
+    table = None
+    if file is not None:
+        from rosenblatt import data
+
+        source = data.open([file], features=model.features)
+        source.labelled = False
+        table = source.first_table()
+    spelled = model.features.names(table, columns)
+    classes = model.classes[1:] if len(model.bias) == 1 else model.classes
+    yield "\t".join(["column", "feature", *classes])
+    yield "\t".join(["", "bias", *(f"{weight:.9g}" for weight in model.bias.tolist())])
+    for column, weights in zip(columns, model.weights.tolist(), strict=True):
+        name = spelled.get(column, "").replace("\t", " ")
+        yield "\t".join([str(column), name, *(f"{weight:.9g}" for weight in weights)])
 
 
 def _feature_lines(model: Model) -> list[str]:

@@ -14,6 +14,7 @@ from rosenblatt.cluster.engines import Broadcast, Engine
 from rosenblatt.cluster.manifest import Manifest, Shard
 from rosenblatt.cluster.mixing import Leaf, MixedLearner, Shards
 from rosenblatt.cluster.shards import Reading, hashed_rows
+from rosenblatt.data.features import Features
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.data.source import MOST_CLASSES, TOO_MANY
 from rosenblatt.errors import DataError, listed
@@ -119,6 +120,7 @@ class ShardedRows:
         self.shards = len(manifest)
         self.source = reading.open(tuple(part for shard in manifest.shards for part in shard))
         self.held_out, self.seed = options.held_out(valid is not None), options.seed
+        self._takes_rates = options.rates != "none"
 
     def begin(self) -> None:
         """Let the workers read and hash all shards, and merge what they find."""
@@ -144,9 +146,9 @@ class ShardedRows:
         if self.start is None:
             self.classes = sorted_labels({name for one in trained for name in one.classes})
             self.columns = _union(columns, features.ngrams.bits)
-            if features.is_text:
+            if features.need_rates and self._takes_rates:
                 samples = [summary.sample for summary in trained]
-                self.rarity = _rarity(samples, self.columns, features.ngrams.bits)
+                self.rarity = _rarity(samples, self.columns, features)
         else:
             self.classes = list(self.start.classes)
             self.columns = _union([self.start.columns, *columns], features.ngrams.bits)
@@ -284,12 +286,13 @@ def _union(columns: list[Array], bits: int) -> Array:
     return np.concatenate([columns[0], np.flatnonzero(is_new).astype(np.uint32)])
 
 
-def _rarity(samples: Sequence[Sample], columns: Array, bits: int) -> IdfScales:
+def _rarity(samples: Sequence[Sample], columns: Array, features: Features) -> IdfScales:
     """The scales of features by their frequencies in the first rows of all shards."""
-    numbering = Numbering(1 << bits, columns)
+    numbering = Numbering(1 << features.ngrams.bits, columns)
     frequencies, squares = np.zeros(len(columns), np.int64), np.zeros(len(columns))
     for sample in samples:
         places = numbering.places_of(sample.columns)
         frequencies[places] += sample.frequencies
         squares[places] += sample.squares
-    return rarity_by(frequencies, squares, sum(sample.rows for sample in samples))
+    rows = sum(sample.rows for sample in samples)
+    return rarity_by(frequencies, squares, rows, features.is_text)

@@ -103,6 +103,11 @@ class Features:
         return self.origin == "table" and all(c.kind == "text" for c in self.columns)
 
     @property
+    def need_rates(self) -> bool:
+        """Whether features learn at rates of their own: words, and features in any unit."""
+        return self.is_text or self.origin != "table"
+
+    @property
     def is_plain_table(self) -> bool:
         """Whether it is a table without text columns."""
         return self.origin == "table" and not self._of("text")

@@ -22,7 +22,7 @@ from rosenblatt.data.columns import Column, guess_columns
 from rosenblatt.data.features import Features
 from rosenblatt.data.labels import LabelSets, indicator_columns, sorted_labels, split_labels
 from rosenblatt.data.readers import Piece, Reader
-from rosenblatt.data.sparse_lines import Lines
+from rosenblatt.data.sparse_lines import Lines, with_labels
 from rosenblatt.errors import DataError, listed, shown
 from rosenblatt.kernels.text import Rows
 
@@ -163,9 +163,12 @@ class Source:
         """Read and hash a chunk."""
         part = piece()
         if isinstance(part, Lines):
-            codes = self._codes_of(part) if self.labelled else None
+            before = len(part.codes)
+            part = with_labels(part) if self.labelled else part
+            codes = part.codes if self.labelled else None
             batch = Batch(part.rows, None, part.weights, None, part.size)
-            return _Hashed(batch, part, part.names, codes, {})
+            unlabelled = before - len(part.codes)
+            return _Hashed(batch, part, part.names, codes, {"": unlabelled} if unlabelled else {})
         label, names, codes = self.features.label if self.labelled else None, [], None
         chunk = self._check(part, label)
         if label is not None:
@@ -248,14 +251,6 @@ class Source:
         checked = check_chunk(chunk, f.columns, label, self._skip, f.missing_words, may_lack)
         skips = skips and label is not None and not f.multilabel
         return labelled_rows(checked, str(label)) if skips else checked
-
-    def _codes_of(self, lines: Lines) -> np.ndarray | None:
-        """The codes of labels; None if some are missing and a model is to predict them."""
-        unknown = np.flatnonzero(lines.codes < 0)
-        if len(unknown) and not self._closed:
-            line = lines.line_of(int(unknown[0]))
-            raise DataError("the label is missing", path=lines.path, line=line)
-        return None if len(unknown) else lines.codes
 
     def _finish(self, hashed: _Hashed) -> np.ndarray | None:
         """Code the labels and count: in file order, so that codes do not depend on timing."""

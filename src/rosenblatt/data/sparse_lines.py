@@ -19,6 +19,7 @@ from rosenblatt.kernels.text import Rows
 
 LABEL_PREFIX = b"__label__"
 _LABELS = re.compile(rb"(?<!\S)__label__\S+[ \t]*")
+COSTS = re.compile(rb"\d+(:[-+.\deE]+)+")  # a label of Vowpal Wabbit with costs
 
 
 class Lines(NamedTuple):
@@ -52,9 +53,26 @@ def read_sparse(block: Block, format: str, bits: int, skip: bool) -> Lines:
     rows = Rows(parsed.indptr, parsed.indices, parsed.values)
     good = np.flatnonzero(parsed.faults == 0)
     values, codes = np.unique(parsed.labels, return_inverse=True)
-    names = [plain_number(value) for value in values]
     codes[np.isnan(parsed.labels)] = -1
+    names = [plain_number(value) for value in values if not np.isnan(value)]
     return Lines(rows, names, codes, parsed.weights, block.path, line_of, len(wrong))
+
+
+def with_labels(lines: Lines) -> Lines:
+    """The rows that have a label."""
+    chosen = np.flatnonzero(lines.codes >= 0)
+    if len(chosen) == len(lines.codes):
+        return lines
+    indptr, indices, values = lines.rows
+    lengths = np.diff(indptr)
+    entries = np.repeat(lines.codes >= 0, lengths.astype(np.int64))
+    ends = np.concatenate([np.zeros(1, np.uint64), np.cumsum(lengths[chosen], dtype=np.uint64)])
+    return lines._replace(
+        rows=Rows(ends, indices[entries], values[entries]),
+        codes=lines.codes[chosen],
+        weights=None if lines.weights is None else lines.weights[chosen],
+        line_of=lambda row: lines.line_of(int(chosen[row])),
+    )
 
 
 def plain_number(value: float) -> str:
@@ -66,6 +84,8 @@ def _fault(block: Block, code: int, place: int, bits: int) -> DataError:
     start = block.data.rfind(b"\n", 0, place) + 1
     word = block.array[place : place + 1000].tobytes().split(b"\n")[0].split(b" ")[0]
     message = f"{FAULTS[code]}, found {shown(word, 40)}"
+    if code == 1 and COSTS.fullmatch(word):
+        message += "; labels with costs (contextual bandits, --csoaa) cannot be learned from"
     if code == 3:
         needed = int(word.split(b":")[0]).bit_length()
         if needed > MOST_BITS:

@@ -240,6 +240,12 @@ class TrainOptions:
         "or take the last.",
         "--averaged/--last",
     )
+    rates: str | None = _option(
+        SETTING, LEARNING,
+        "Learning rates of features: auto, by how rare features are and, in svmlight and Vowpal "
+        "Wabbit files, how large; tables have none. none: all learn alike.",
+        choices=("auto", "none"),
+    )
     multiclass: str | None = _option(
         SETTING, LEARNING,
         "ovr: one-vs-rest; joint, for tables: against the best other class.",

@@ -65,10 +65,11 @@ class FileRows:
         self.numbering = Numbering(1 << source.features.ngrams.bits, columns)
         self.held_out, self.seed = options.held_out(valid is not None), options.seed
         self.batches = self.bytes = self.restarts = 0
-        # The scales behind the learner's feature rates. Without a start model, sources of nothing
-        # but text get rates from their first 4,096 rows.
+        # The scales behind the learner's feature rates. Without a start model, sources that need
+        # rates get them from their first 4,096 rows.
         self.rarity = rarity_of_model(start)
-        self._gets_rates = start is None and source.features.is_text
+        takes_rates = start is None and options.rates != "none"
+        self._gets_rates = takes_rates and source.features.need_rates
         self._handed = 0  # rows that were visited or held out in the first epoch
         self._validation: Store | None = None
         # Class weights multiply the weights of rows. Balanced ones are known after the last row.
@@ -256,7 +257,9 @@ class FileRows:
         if self._gets_rates and self.rarity is None:
             if len(self.store) < SAMPLE and not ended:
                 return False
-            self.rarity = rarity_of(self.store.arrays()[0], len(self.store), len(self.numbering))
+            stored, rows = self.store.arrays()[0], len(self.store)
+            is_text = self.source.features.is_text
+            self.rarity = rarity_of(stored, rows, len(self.numbering), is_text)
             self.learner.change(rates=self.rarity.rates)
         n_classes = known_classes(self.source)
         if n_classes != self.learner.n_classes:

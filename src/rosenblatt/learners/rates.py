@@ -1,4 +1,4 @@
-"""Learning rates of features by inverse document frequency (IDF)."""
+"""Learning rates of features by inverse document frequency (IDF), and by their size."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.protocol import Array
 
 SAMPLE = 4096  # rows that the frequencies are taken from
+USUAL = 8.0  # a feature this much larger or smaller than most is measured by its own size
 
 
 class IdfScales:
@@ -51,11 +52,13 @@ def idf_rates(examples: Examples) -> Array:
     return rarity_of(examples.rows, len(examples), examples.n_features).rates
 
 
-def rarity_of(rows: Dense | Csr | Packed, n: int, n_features: int) -> IdfScales:
+def rarity_of(
+    rows: Dense | Csr | Packed, n: int, n_features: int, is_text: bool = True
+) -> IdfScales:
     """The scales of features by their frequencies in the first 4,096 of n rows."""
     n = min(n, SAMPLE)
     if isinstance(rows, Packed):
-        return rarity_by(*packed_frequencies(rows, n), n)
+        return rarity_by(*packed_frequencies(rows, n), n, is_text)
     if isinstance(rows, Dense):
         X = rows.X[:n]
         return rarity_by(np.count_nonzero(X, axis=0), (X.astype(np.float64) ** 2).sum(axis=0), n)
@@ -79,9 +82,25 @@ def packed_frequencies(rows: Packed, n: int, count: int = 0) -> tuple[Array, Arr
     return np.bincount(places, minlength=count), np.bincount(places, squares, count)
 
 
-def rarity_by(frequencies: Array, squares: Array, n: int) -> IdfScales:
-    """The scales of features by the number of rows, of n, that have them, and sums of squares."""
+def rarity_by(frequencies: Array, squares: Array, n: int, is_text: bool = True) -> IdfScales:
+    """The scales of features by the number of rows, of n, that have them, and sums of squares.
+
+    Of rows that are not text, a feature may occur in every row and be in any unit: its scale is
+    ``1 + log((2 + n) / (1 + d))``, divided by its root mean square in the rows that have it if that
+    is more than 8 times the median of all features, or less than an eighth, else by the median.
+
+    >>> rarity_by(np.array([9, 9, 9]), np.array([9.0, 9.0, 9e6]), 9, is_text=False).scales.tolist()
+    [0.5773502588272095, 0.5773502588272095, 0.0005773502634838223]
+    """
     logs = np.log((2 + n) / np.arange(1, frequencies.max(initial=0) + 2))[frequencies]
+    rest = np.log(2 + n)
+    if not is_text:
+        squared_sizes = squares / np.maximum(frequencies, 1)
+        positive = squared_sizes[squared_sizes > 0]
+        usual = float(np.median(positive)) if len(positive) else 1.0
+        is_usual = (squared_sizes >= usual / USUAL**2) & (squared_sizes <= usual * USUAL**2)
+        squared_sizes[is_usual | (squared_sizes == 0)] = usual
+        logs, rest = (1 + logs) / np.sqrt(squared_sizes), (1 + rest) / np.sqrt(usual)
     total = float((squares * logs**2).sum())
     unit = 1.0 / np.sqrt(total / n) if total > 0 else 1.0
-    return IdfScales((unit * logs).astype(np.float32), float(np.float32(unit * np.log(2 + n))))
+    return IdfScales((unit * logs).astype(np.float32), float(np.float32(unit * rest)))

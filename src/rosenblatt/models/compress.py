@@ -130,11 +130,14 @@ def _importance(model: Model, small: Model, test: _Test | None) -> Array:
     if test is not None:
         rows_with = test.rows_with(small)
     elif "scale" in model.state:
-        # The scale of a feature that d of n rows have is proportional to log((2 + n) / (1 + d)).
         scale = model.state["scale"].astype(np.float64)
         places = np.flatnonzero(np.isin(model.columns, small.columns))
         places = places[np.argsort(model.columns[places], kind="stable")]
-        rows_with = 4096 ** (1 - scale[places] / max(float(scale.max()), 1e-30))
+        if model.features.is_text:
+            # The scale of a feature of d in n rows is proportional to log((2 + n) / (1 + d)).
+            rows_with = 4096 ** (1 - scale[places] / max(float(scale.max()), 1e-30))
+        else:
+            rows_with = np.maximum(scale[places], 1e-30) ** -2  # the scale is one over the size
     else:
         rows_with = np.ones(len(small.columns))
     return np.abs(small.weights) * np.sqrt(rows_with)[:, None]
