@@ -173,14 +173,19 @@ def test_the_manifest_depends_on_the_files_alone(tmp_path):
     assert "quote_states" in calls
 
 
-def test_columns_of_parquet_files_may_stand_in_any_order_but_not_differ(tmp_path):
+def test_columns_of_parquet_files_may_stand_in_any_order_and_be_more(tmp_path):
     table = pa.table({"label": ["a", "b"], "x": [1, 2]})
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
     pyarrow.parquet.write_table(table.select(["x", "label"]), tmp_path / "b.parquet")
     assert len(make_manifest(str(tmp_path / "*.parquet")).files) == 2
-    pyarrow.parquet.write_table(table.rename_columns(["label", "z"]), tmp_path / "c.parquet")
-    with pytest.raises(DataError, match=r"c\.parquet: the columns are"):
-        make_manifest(str(tmp_path / "*.parquet"))
+    pyarrow.parquet.write_table(table.append_column("z", table["x"]), tmp_path / "b.parquet")
+    manifest = make_manifest(str(tmp_path / "*.parquet"), shards=2)
+    reading = detect_reading(manifest)
+    assert [len(hashed_rows(s, reading, str(tmp_path))) for s in manifest.shards] == [2, 2]
+    pyarrow.parquet.write_table(table.rename_columns(["label", "z"]), tmp_path / "b.parquet")
+    _, second = make_manifest(str(tmp_path / "*.parquet"), shards=2).shards
+    with pytest.raises(DataError, match=r"b\.parquet: there is no column 'x'"):
+        hashed_rows(second, reading, str(tmp_path))
 
 
 def test_what_is_not_a_parquet_file_is_named(tmp_path):
@@ -210,11 +215,15 @@ def test_files_of_a_store_are_found_by_pattern_and_read_from_there(tmp_path):
 
 def test_lines_in_errors_are_those_of_the_file(tmp_path):
     path = tmp_path / "a.csv"
-    path.write_text("label,x\n" + "a,1\n" * 50 + "b,what\n" + "a,2\n" * 50)
-    manifest = make_manifest(path, shards=4)
+    path.write_text("label,x\n" + "a,1\n" * 50 + "b,what\n" * 99)
+    manifest = make_manifest(path, shards=2)
     reading = detect_reading(manifest, columns={"x": "number"})
     with pytest.raises(DataError, match="line 52, column 'x': expected a number, found 'what'"):
         [hashed_rows(shard, reading, str(tmp_path / "rows")) for shard in manifest.shards]
+    path.write_text("label,x\n" + "a,1\n" * 50 + "b,what\n" + "a,2\n" * 50)
+    shards = [hashed_rows(s, reading, str(tmp_path / "rows")) for s in make_manifest(path).shards]
+    strays = [stray for rows in shards for stray in rows.counts[3]]
+    assert list(map(tuple, strays)) == [(str(path), 52, "x", "'what'")]
 
 
 def test_blank_lines_and_a_missing_last_line_break_do_no_harm(tmp_path):

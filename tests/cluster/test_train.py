@@ -216,7 +216,10 @@ def test_workers_that_die_are_replaced(reviews, expected):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"a.csv": "label,x\na,1\n", "b.csv": "label,y\nb,2\n"}, "the columns are label, y, not"),
+        (
+            {"a.csv": "label,x\na,1\n", "b.csv": "label,y\nb,2\n"},
+            "there is no column 'x'; the columns",
+        ),
         ({"a.csv": "label,x\na,1\n"}, "all rows have the label 'a', in all shards"),
         ({"a.csv": "label,x\n"}, "the file has no rows"),
         ({}, "there is no such file"),

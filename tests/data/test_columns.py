@@ -12,7 +12,8 @@ from rosenblatt import data
 from rosenblatt.data.arrow_tables import Chunk, check_chunk
 from rosenblatt.data.cells import to_numbers
 from rosenblatt.data.columns import Column, guess_columns
-from rosenblatt.errors import DataError
+from rosenblatt.data.report import describe
+from rosenblatt.errors import DataError, OptionError
 
 
 def write(folder, name, content):
@@ -59,11 +60,89 @@ def test_a_bad_row_is_left_out_once_though_several_columns_are_bad():
         check_chunk(chunk, columns, "label", skip=False)
 
 
-def test_a_number_that_is_none_is_named_even_far_into_the_file(tmp_path):
+def test_a_cell_that_is_no_number_is_missing_and_named_even_far_into_the_file(tmp_path):
     rows = b"label,x\n" + b"a,1\nb,2\n" * 5000 + b"a,many\n"
     path = write(tmp_path, "a.csv", rows)
-    with pytest.raises(DataError, match=r"line 10002, column 'x': expected a number, found 'many'"):
-        list(data.open(path, label="label", block_bytes=1 << 12))
+    source = data.open(path, label="label", block_bytes=1 << 12)
+    assert sum(map(len, source)) == 10_001
+    assert (dict(source.strays), source.bad, dict(source.missing)) == ({"x": 1}, 0, {})
+    assert source.named_strays == [(str(path), 10_002, "x", "'many'")]
+    strict = data.open(path, label="label", block_bytes=1 << 12, skip_bad_rows=True)
+    assert sum(map(len, strict)) == 10_000
+    assert (strict.bad, dict(strict.strays)) == (1, {})
+
+
+def test_a_column_of_other_things_than_in_training_is_refused(tmp_path):
+    features = data.Features(columns=(Column("x", "number"),), label="label")
+    path = write(tmp_path, "a.csv", b"label,x\na,1\nb,two\na,3\n")
+    message = r"line 3, column 'x': expected a number, found 'two'; 1 of the first 3 cells"
+    with pytest.raises(DataError, match=message):
+        list(data.open(path, features=features))
+
+
+STRAYS = (
+    *("-", "--", "unknown", "12 EUR", "$12", "True", "x", "12,5", "1.234,50", "yesterday", "n.a."),
+    *("1_000", "0x1F", "missing", "#REF!", "12%", "tbd", "1e", "nil", "2 3"),
+)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_stray_cells_leave_the_kinds_of_columns_as_they_are_and_are_named(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    n, stray = int(rng.integers(30, 300)), STRAYS[seed % len(STRAYS)]
+    days = np.datetime64("2024-01-01") + rng.integers(0, 300, n).astype("timedelta64[D]")
+    table = {
+        "amount": [f"{x:.2f}" for x in rng.lognormal(2, 1, n)],
+        "count": [str(x) for x in rng.integers(0, 50, n)],
+        "day": [str(day) for day in days],
+        "shop": [f"s{x}" for x in rng.integers(0, 5, n)],
+        "label": ["yes" if x else "no" for x in rng.random(n) < 0.5],
+    }
+    clean = data.open(table).features.columns
+    expected = []
+    for name in ("amount", "count", "day"):
+        for row in sorted(rng.choice(n, int(rng.integers(1, 3)), replace=False).tolist()):
+            table[name][row] = stray
+            expected.append((row + 2, name))
+    lines = [",".join(f'"{cell}"' for cell in row) for row in zip(*table.values(), strict=True)]
+    path = write(tmp_path, "a.csv", "\n".join([",".join(table), *lines, ""]).encode())
+    source = data.open(path)
+    assert sum(map(len, source)) == n
+    assert [(c.name, c.kind) for c in source.features.columns] == [(c.name, c.kind) for c in clean]
+    named = [(str(path), line, name, repr(stray)) for line, name in expected]
+    assert sorted(source.named_strays) == sorted(named)
+    assert source.strays.total() == len(expected)
+    remarks = {report.name: report.remark for report in describe(source)}
+    assert all(f"line {line} {stray!r}" in remarks[name] for line, name in expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "kind", "form"),
+    [
+        ("d", ["28.07.2024", "1.8.2024 17:30"], "date", "dayfirst"),
+        ("d", ["3/1/2024", "7/28/2024"], "date", "monthfirst"),
+        ("d", ["28/7/2024", "1/8/2024"], "date", "dayfirst"),
+        ("d", ["2024/7/28", "2024/12/01"], "date", "yearfirst"),
+        ("d", ["3/1/2024", "7/8/2024"], "category", ""),
+        ("ts", ["1700000000", "1700086400"], "date", "seconds"),
+        ("created_at", [1700000000000, 1700086400000], "date", "milliseconds"),
+        ("size", ["1700000000", "1700086400"], "number", ""),
+        ("d", ["1.2.3", "1.2.4"], "category", ""),
+    ],
+)
+def test_dates_are_recognised_as_they_are_written_about_the_world(name, cells, kind, form):
+    (column,) = guess_columns(pa.table({name: cells * 20}), None, {"other": "number"})
+    assert (column.kind, column.form) == (kind, form)
+
+
+def test_decimal_commas_are_numbers_where_that_is_said():
+    table = {"x": ["1.234,50", "3,5", "-0,25"] * 9, "label": ["a", "b", "a"] * 9}
+    for options in ({"decimal": ","}, {"columns": {"x": "number:comma"}}):
+        source = data.open(table, **options)
+        assert source.features.columns[0].mean == pytest.approx(412.583, abs=1e-3)
+        assert data.Features.from_json(source.features.to_json()) == source.features
+    with pytest.raises(OptionError, match="say number, number:comma"):
+        data.open(table, columns={"x": "number:dayfirst"})
 
 
 @pytest.mark.parametrize(
@@ -101,11 +180,11 @@ def test_what_counts_as_missing_can_be_set():
         guess_columns(table, None, missing=words) for words in (("", "?"), ("", "-999", "unknown"))
     )
     assert (plain.kind, set_.kind, set_.mean) == ("category", "number", 1.0)
-    assert data.Features(columns=(Column("job", "category"),)).missing(table) == {"job": 1}
+    assert data.Features(columns=(Column("job", "category"),)).hashed(table).missing == {"job": 1}
     named = data.Features(
         columns=(Column("job", "category"),), missing_words=("", "tech", "unknown")
     )
-    assert named.missing(table) == {"job": 2}
+    assert named.hashed(table).missing == {"job": 2}
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl"])

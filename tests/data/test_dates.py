@@ -26,7 +26,7 @@ def test_strings_and_timestamps_are_the_moments_of_the_standard_library(moments)
         assert times.tolist() == moments
         for m, *places in zip(moments, *(part_of(times, part) for part in DATE_PARTS), strict=True):
             if m is not None:
-                expected = [f"{m:%b}", f"{m:%a}", f"{m:%H}"]
+                expected = [f"{m:%b}", f"{m:%d}", f"{m:%a}", f"{m:%H}"]
                 named = [DATE_PARTS[part][at] for part, at in zip(DATE_PARTS, places, strict=True)]
                 assert named == expected
 
@@ -66,6 +66,17 @@ def test_a_missing_date_is_a_feature_of_its_own():
 def test_what_is_not_a_date_is_named(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("day,label\n" + "2024-01-02,a\n2024-01-03,b\n" * 3000 + "soon,a\n")
-    message = "line 6002, column 'day': expected a date such as 2024-03-31, found 'soon'"
+    source = data.open(path, block_bytes=1 << 12)
+    list(source)
+    assert source.named_strays == [(str(path), 6002, "day", "'soon'")]
+    path.write_text("day,label\nsoon,a\n2024-01-02,b\n")
+    message = "line 2, column 'day': expected a date such as 2024-03-31, found 'soon'"
     with pytest.raises(DataError, match=message):
-        list(data.open(path, block_bytes=1 << 12))
+        list(data.open(path, columns={"day": "date"}))
+
+
+def test_dates_of_model_files_of_version_5_are_read_as_they_were_written():
+    entry = {"name": "day", "kind": "date", "mean": 19_800.0, "scale": 10.0}
+    plain = data.Features().to_json() | {"columns": [entry]}
+    rows = data.Features.from_json(plain).rows(pa.table({"day": ["2024-03-31"]}))
+    assert rows.values.tolist() == [pytest.approx(0.5 * (19_813 - 19_800) / 10), 0.5, 0.5, 0.5]

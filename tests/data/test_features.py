@@ -42,7 +42,7 @@ def test_parts_of_rows_are_put_side_by_side():
     table = pa.table({"t": ["a b", ""], "u": ["a", "b"], "c": ["x", None]})
     rows = features.rows(table)
     assert np.diff(rows.indptr).tolist() == [4, 2]
-    assert features.missing(table) == {"c": 1}
+    assert features.hashed(table).missing == {"c": 1}
     assert rows.indices[-1] == column(["c=?"], 10)
     assert rows.indices[3] == column(["c=x"], 10)
     assert len({rows.indices[0], rows.indices[1], rows.indices[2]}) == 3

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rosenblatt import data
-from rosenblatt.data.columns import describe
 from rosenblatt.data.labels import (
     indicator_columns,
     label_cells,
@@ -18,6 +17,7 @@ from rosenblatt.data.labels import (
     split_labels,
     wrong_rows,
 )
+from rosenblatt.data.report import describe
 from rosenblatt.errors import DataError, OptionError
 
 FRAME = {
@@ -136,3 +136,31 @@ def test_cells_and_columns():
     assert wrong_rows(table["a"]) == [2]
     assert indicator_columns("a,x", ["a", "b"]) == ()
     assert indicator_columns(None, ["a"]) == ()
+
+
+AMOUNTS = [round(1.5 + 0.37 * i, 2) for i in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("a.csv", "{},u"),
+        ("a.tsv", "{}\tu"),
+        ("a.jsonl", '{{"label": {}, "x": "u"}}'),
+        ("a.svm", "{} 1:1"),
+        ("a.vw", "{} | a"),
+        ("a.ft", "__label__{} u"),
+    ],
+)
+@pytest.mark.parametrize("rows", [4, 60])
+def test_amounts_as_labels_are_refused_in_every_format(tmp_path, name, line, rows):
+    header = {"a.csv": "label,x\n", "a.tsv": "label\tx\n"}.get(name, "")
+    lines = [line.format(amount) for amount in AMOUNTS[:rows]]
+    (tmp_path / name).write_text(header + "\n".join(lines) + "\n")
+    with pytest.raises(DataError, match=r"labels such as .*1\.5, 1\.87.*: these are amounts"):
+        list(data.open(tmp_path / name))
+
+
+def test_grades_of_half_points_are_classes(tmp_path):
+    grades = [0.5 * i for i in range(11)] * 20
+    assert len(list(data.open({"x": grades, "label": grades}))) == 1

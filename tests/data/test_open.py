@@ -185,8 +185,8 @@ def test_a_label_that_is_not_a_class_of_the_model_is_named(tmp_path):
 
 
 def test_messages_are_cut_to_a_readable_length(tmp_path):
-    content = b"label,x\n" + b"a,1\nb,2\n" * 50 + b"a," + b"w" * 50_000 + b"\n"
-    with pytest.raises(DataError, match="line 102, column 'x': expected a number") as caught:
+    content = b"label,x\na," + b"w" * 50_000 + b"\n"
+    with pytest.raises(DataError, match="line 2, column 'x': expected a number") as caught:
         list(data.open(write(tmp_path, "a.csv", content), columns={"x": "number"}))
     assert len(str(caught.value)) < 300
     wide = b",".join(b"column%d" % i for i in range(10_000))

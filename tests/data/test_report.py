@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rosenblatt import data
-from rosenblatt.data.columns import describe
+from rosenblatt.data.report import describe
 
 N = 60
 LABELS = ["a", "b", "a"] * (N // 3)
@@ -28,7 +28,9 @@ def remark_on(name, values, labels=LABELS, **options):
         ("x", [i * 0.5 for i in range(N)], "number", ""),
         ("x", [3] * N, "number", "the same value in all of the first 60 rows"),
         ("c", ["u"] * N, "category", "the same value"),
-        ("when", [f"{i % 5 + 1}.3.2024" for i in range(N)], "category", "dates?"),
+        ("when", [f"{i % 5 + 1}/3/2024" for i in range(N)], "category", "date:dayfirst or"),
+        ("price", [f"{i % 9},50" for i in range(N)], "category", "--decimal ,"),
+        ("x", [1_700_000_000 + 7 * (i % 9) for i in range(N)], "number", "date:seconds"),
         ("when", [f"2024-03-{i % 28 + 1:02}" for i in range(N)], "date", ""),
         ("c", ["u", "v", "w"] * (N // 3), "category", ""),
     ],

@@ -173,3 +173,31 @@ def test_loading_and_predicting_imports_no_more_than_it_needs(tmp_path):
         )
         assert found.returncode == 0, found.stderr
     assert found.stdout.strip() == "[]"
+
+
+def test_tables_come_as_frames_columns_records_or_one_record():
+    frame = {"label": ["old", "new"] * 30, "age": [70, 5] * 30, "day": ["2024-03-31", ""] * 30}
+    model = train(frame, epochs=3)
+    records = [{"day": "2024-03-31", "age": 80}, {"age": 3, "more": [1]}]
+    columns = {"age": [80, 3], "day": ["2024-03-31", None]}
+    expected = model.decision_function(columns).tolist()
+    for rows in (records, tuple(records), pyarrow.table(columns)):
+        assert model.decision_function(rows).tolist() == expected
+    assert model.decision_function(records[0]).tolist() == expected[:1]
+    with pytest.raises(ValueError, match="the columns age are missing"):
+        model.predict({"day": "2024-03-31"})
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"age": "old", "day": ""}, "line 1, column 'age': expected a number, found 'old'"),
+        ({"age": 3, "day": 5}, "column 'day': expected a date such as 2024-03-31, found 5"),
+    ],
+)
+def test_cells_of_the_wrong_type_are_refused_in_python(row, message):
+    frame = {"label": ["old", "new"] * 30, "age": [70, 5] * 30, "day": ["2024-03-31", ""] * 30}
+    model = train(frame, epochs=1)
+    for method in (model.predict, model.decision_function, model.explain):
+        with pytest.raises(DataError, match=message):
+            method(row)

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rosenblatt.cli.lines import WIDTH, epoch_line, extent, ngram_range, percent, readable_size
-from rosenblatt.data.columns import describe
+from rosenblatt.data.report import describe
 from rosenblatt.errors import counted, visible
 from rosenblatt.kernels import jit
 
 if TYPE_CHECKING:
     from rosenblatt.data import Source
-    from rosenblatt.data.columns import ColumnReport
+    from rosenblatt.data.report import ColumnReport
     from rosenblatt.jobs.run import Run
     from rosenblatt.jobs.tune import Trial
     from rosenblatt.models.model import Model
@@ -221,7 +221,7 @@ def _column_lines(source: Source, reports: list[ColumnReport]) -> list[str]:
 def _column(report: ColumnReport, width: int) -> list[str]:
     """The line of a column, and the lines of its remark.
 
-    >>> from rosenblatt.data.columns import ColumnReport
+    >>> from rosenblatt.data.report import ColumnReport
     >>> _column(ColumnReport("age", "number", 99, 60, 3, "39", "17 to 90", "odd"), width=4)
     ['number     age   17 to 90, 3 missing, as 39', '           note: odd']
     """
@@ -312,6 +312,7 @@ def _summary(model: Model, run: Run, out: Path, seconds: float) -> dict[str, Any
         "rows": run.rows.count,
         "bad_rows": run.source.bad,
         "missing": dict(run.source.missing),
+        "strays": {"cells": dict(run.source.strays), "first": run.source.named_strays},
         "stop_reason": run.stop_reason,
         "refit_epochs": run.refit_epochs,
         "calibrated": model.calibration is not None,

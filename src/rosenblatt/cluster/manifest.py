@@ -28,9 +28,9 @@ from pyarrow import fs
 
 from rosenblatt.data.bytes import STDIN, ByteSource, expand_paths, fingerprint, quoted_values
 from rosenblatt.data.formats import FORMATS, check_format, detect_format
-from rosenblatt.data.readers import dialect_of
+from rosenblatt.data.readers import check_width, dialect_of
 from rosenblatt.data.text_tables import Dialect
-from rosenblatt.errors import DataError, listed
+from rosenblatt.errors import DataError
 
 _SHARDS = 16  # unless they would be larger than _MOST_BYTES
 _LEAST_BYTES, _MOST_BYTES = 1 << 20, 64 << 20  # of a shard, unless their number is given
@@ -174,14 +174,9 @@ def inspect_file(path: str, format: str, header: bool | None, mentioned: tuple[s
 
 
 def _check_columns(file: File, first: File) -> None:
-    """Raise a DataError for columns other than in the first file; Parquet has any order."""
-    if file.dialect is not None and first.dialect is not None:
-        names, expected = file.dialect.names, first.dialect.names
-    else:
-        names, expected = tuple(sorted(file.names)), tuple(sorted(first.names))
-    if names != expected:
-        message = f"the columns are {listed(names)}, not as in the first file: {listed(expected)}"
-        raise DataError(message, path=file.path)
+    """Raise a DataError for another number of columns than in the first file, without names."""
+    if file.dialect is not None and first.dialect is not None and not file.dialect.header:
+        check_width(file.dialect, first.dialect.names, file.path)
 
 
 def _cut(file: File, target: int, call: Spread) -> list[Range]:

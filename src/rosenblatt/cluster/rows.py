@@ -16,7 +16,7 @@ from rosenblatt.cluster.mixing import Leaf, MixedLearner, Shards
 from rosenblatt.cluster.shards import Reading, hashed_rows
 from rosenblatt.data.features import Features
 from rosenblatt.data.labels import sorted_labels
-from rosenblatt.data.source import MOST_CLASSES, TOO_MANY
+from rosenblatt.data.source import MOST_CLASSES, MOST_NAMED, TOO_MANY
 from rosenblatt.errors import DataError, listed
 from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.jobs.rows import is_held_out, rarity_of_model
@@ -51,6 +51,8 @@ class ShardSummary(NamedTuple):
     sample: Sample
     bad: int  # rows that were left out
     missing: dict[str, int]  # missing values by column
+    strays: dict[str, int]  # cells of another kind by column, and some of them with their places
+    named_strays: list[Any]
     bytes: int
     digest: str
 
@@ -60,8 +62,10 @@ def summarize(shard: Shard, reading: Reading, most: int, folder: str | None) -> 
     rows = hashed_rows(shard, reading, folder)
     packed, columns = rows.store.arrays()[0], np.array(rows.columns)
     sample = _sample(packed, columns, most)
-    bad, missing, size = rows.counts
-    return ShardSummary(len(rows), rows.classes, columns, sample, bad, missing, size, rows.digest)
+    bad, missing, strays, named, size = rows.counts
+    return ShardSummary(
+        len(rows), rows.classes, columns, sample, bad, missing, strays, named, size, rows.digest
+    )
 
 
 def _sample(packed: Packed, columns: Array, most: int) -> Sample:
@@ -156,6 +160,10 @@ class ShardedRows:
         source.rows, source.bad = self.count, sum(summary.bad for summary in trained)
         for summary in trained:
             source.missing.update(summary.missing)
+            source.strays.update(summary.strays)
+            source.named_strays += map(tuple, summary.named_strays)
+        source.named_strays = source.named_strays[:MOST_NAMED]
+        source.warn_of_strays()
         self._check_classes(summaries)
         source.fix_classes(self.classes)
         mean = self.count / self.shards

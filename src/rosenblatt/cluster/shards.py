@@ -23,13 +23,16 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.atomic_files import temporary_folder
-from rosenblatt.cluster.manifest import Manifest, Range, Shard, digest_of, identity, open_file
+from rosenblatt.cluster.manifest import File, Manifest, Range, Shard, digest_of, identity, open_file
 from rosenblatt.data import Features, Source
 from rosenblatt.data.arrow_tables import Chunk, null_types_as_strings
 from rosenblatt.data.bytes import BLOCK_BYTES, Block, ByteSource, last_change
 from rosenblatt.data.cells import Words
+from rosenblatt.data.columnar import BATCH_ROWS, read_columnar
+from rosenblatt.data.formats import Format
 from rosenblatt.data.open import detect_features, missing_words, source_for
-from rosenblatt.data.readers import BATCH_ROWS, Reader, read_columnar
+from rosenblatt.data.readers import Reader
+from rosenblatt.data.samples import Sampled
 from rosenblatt.data.store import Store
 from rosenblatt.data.text_tables import Dialect
 from rosenblatt.errors import DataError, ModelFormatError
@@ -39,7 +42,7 @@ from rosenblatt.kernels.text import Ngrams
 from rosenblatt.models import tensorfile
 from rosenblatt.models.tensorfile import reporting_damage
 
-_FORMAT, _VERSION = "rosenblatt-shard", 1
+_FORMAT, _VERSION = "rosenblatt-shard", 2
 _MAX_OPEN = 256  # shards per process; the row pointers of each are in memory
 
 
@@ -83,6 +86,7 @@ def detect_reading(manifest: Manifest, features: Features | None = None, **readi
     words = missing_words(option("missing")) if features is None else features.missing_words
     skip, labelled = bool(option("skip_bad_rows")), True
     reader = PartReader((first,), manifest.format, skip, words)
+    reader.all_files = manifest.files
     if features is None:
         features = detect_features(
             reader,
@@ -92,6 +96,7 @@ def detect_reading(manifest: Manifest, features: Features | None = None, **readi
             option("ngrams") or Ngrams(),
             words,
             bool(option("expect_text")),
+            decimal=option("decimal"),
         )
     else:
         labelled = source_for(reader, features, None, skip).labelled
@@ -104,6 +109,8 @@ def detect_reading(manifest: Manifest, features: Features | None = None, **readi
 
 class PartReader(Reader):
     """Reads parts of files; `first` is the part with the first rows, if not in the shard."""
+
+    all_files: tuple[File, ...] = ()  # of the data set, for samples
 
     def __init__(
         self, shard: Shard, format: str, skip: bool, missing: Words, first: Range | None = None
@@ -133,10 +140,19 @@ class PartReader(Reader):
         path, limits = part.file.path, (part.start, part.end)
         return dialect, self._blocks(ByteSource(path, open_file(path), part=limits), dialect)
 
-    def _columnar(self, part: Any, columns: list[str] | None) -> Iterator[Chunk]:
+    def _columnar(self, part: Any, columns: list[str] | None, kind: Format) -> Iterator[Chunk]:
         """The rows of row groups of a Parquet file, or of an Arrow file."""
         path, groups = part.file.path, range(part.start, part.end)
-        return read_columnar(path, self.kind, columns, BATCH_ROWS, open_file, groups)
+        return read_columnar(path, kind, columns, BATCH_ROWS, open_file, groups)
+
+    def _sampled_files(self) -> list[Sampled]:
+        """All files, if they can be sampled."""
+        if not self.kind.names_columns:
+            return []
+        return [Sampled(f.path, f.size, f.dialect, f.compressed) for f in self.all_files]
+
+    def _open_raw(self, path: str) -> pa.NativeFile:
+        return open_file(path)
 
 
 @contextmanager
@@ -146,14 +162,21 @@ def file_line_numbers(shard: Shard) -> Iterator[None]:
         yield
     except DataError as error:
         part = next((part for part in shard if part.file.path == error.path), None)
-        if part is None or error.line is None or not part.start or not part.file.has_lines:
+        if part is None or error.line is None or not (before := _lines_before(part)):
             raise error from None
-        before, stream = 0, open_file(part.file.path).get_stream(0, part.start)
-        while data := stream.read(BLOCK_BYTES):
-            before += data.count(b"\n")
         place = str(DataError("", path=error.path, line=error.line, column=error.column))
         message, line = str(error).removeprefix(place), error.line + before
         raise DataError(message, path=error.path, line=line, column=error.column) from None
+
+
+def _lines_before(part: Range) -> int:
+    """The lines of a file before a part."""
+    before = 0
+    if part.start and part.file.has_lines:
+        stream = open_file(part.file.path).get_stream(0, part.start)
+        while data := stream.read(BLOCK_BYTES):
+            before += data.count(b"\n")
+    return before
 
 
 @dataclass
@@ -163,7 +186,7 @@ class ShardRows:
     store: Store  # packed; columns are numbered as they are met
     columns: np.ndarray  # by number
     classes: list[str]  # by the codes of the store
-    counts: list[Any]  # rows left out as bad, missing values by column, bytes read
+    counts: list[Any]  # see ShardSummary: from `bad` to `bytes`
     digest: str  # a hash of the rows
     # Cached by tasks: the name of a broadcast, and the features and classes in its numbering.
     aligned: tuple[str, Any] = ("", None)
@@ -256,6 +279,13 @@ def _make(shard: Shard, reading: Reading, path: Path) -> None:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
+def _with_lines_of_files(strays: list[tuple[str, int, str, str]], shard: Shard) -> list[Any]:
+    """Stray cells with the lines of the files, not of the parts."""
+    paths = {path for path, *_ in strays}
+    before = {p.file.path: _lines_before(p) for p in shard if p.file.path in paths}
+    return [(path, line + before[path], name, cell) for path, line, name, cell in strays]
+
+
 def _last_changes(shard: Shard) -> list[int | None]:
     """When the files of a shard were last changed, where their identity does not tell."""
     return [last_change(part.file.path) for part in shard]
@@ -289,7 +319,13 @@ def _write(shard: Shard, reading: Reading, folder: Path) -> None:
         "version": _VERSION,
         "classes": source.classes,
         "store": summary,
-        "counts": [source.bad, dict(source.missing), size],
+        "counts": [
+            source.bad,
+            dict(source.missing),
+            dict(source.strays),
+            _with_lines_of_files(source.named_strays, shard),
+            size,
+        ],
         "digest": digest,
     }
     store.close()

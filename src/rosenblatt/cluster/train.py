@@ -28,7 +28,7 @@ from rosenblatt.models.model import Model
 from rosenblatt.process import interrupts
 
 _MULTILABEL = "workers learn one label per row, and here a row may have several; leave workers out"
-_COLUMN_OPTIONS = ("label", "text", "columns", "missing", "header")
+_COLUMN_OPTIONS = ("label", "text", "columns", "missing", "header", "decimal")
 
 
 def train_on_shards(source: Any, options: TrainOptions) -> Model:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +17,10 @@ from rosenblatt.data.cells import (
     label_strings,
     plain_strings,
     to_numbers,
-    to_times,
 )
 from rosenblatt.data.columns import Column
 from rosenblatt.data.labels import indicator_columns, label_cells, wrong_rows
-from rosenblatt.errors import DataError, shown
+from rosenblatt.errors import DataError, listed, shown
 
 _BUFFER_BYTES = 1 << 18
 
@@ -85,10 +84,15 @@ def arrow_batches(
     """The rows of an Arrow file or stream, which is read as a whole."""
     opened, is_file = _open_arrow(file, None)
     if columns is not None:
-        opened, is_file = _open_arrow(file, [opened.schema.get_field_index(n) for n in columns])
+        places = [opened.schema.get_field_index(name) for name in columns]
+        opened, is_file = _open_arrow(file, [place for place in places if place >= 0])
     numbers = range(opened.num_record_batches) if is_file else ()
     for batch in (opened.get_batch(i) for i in numbers) if is_file else opened:
-        selected = batch if columns is None else batch.select(columns)
+        selected = (
+            batch
+            if columns is None
+            else batch.select([name for name in columns if name in batch.schema.names])
+        )
         for start in range(0, batch.num_rows, rows):
             yield selected.slice(start, rows)
 
@@ -119,20 +123,20 @@ def check_chunk(
     skip: bool,
     missing: Words = MISSING_WORDS,
     may_lack_label: bool = False,
+    cells: bool = True,
 ) -> Chunk:
     """Raise DataError for rows with bad UTF-8, bad numbers or dates, or no label, or skip them.
 
-    If there is a column of 0 and 1 per label, a column with the labels of each row is added.
+    Bad numbers and dates are left, to be counted as missing, if `cells` is False. If there is a
+    column of 0 and 1 per label, a column with the labels of each row is added.
     """
     faults: Faults = []
     for column in columns:
         values = chunk.table[column.name]
-        if column.kind in ("number", "date") and is_stringlike(values.type):
-            convert = to_numbers if column.kind == "number" else to_times
-            what = "a number" if column.kind == "number" else "a date such as 2024-03-31"
-            for row in convert(values, missing)[1]:
-                cell = _shown(chunk, column.name, row)
-                faults.append((int(row), column.name, f"expected {what}, found {cell}"))
+        if cells and column.is_scaled and is_stringlike(values.type):
+            for row in column.numbers(values, missing)[1]:
+                cell = values[int(row)].as_py()
+                faults.append((int(row), column.name, stray_message(column, cell)))
         faults.extend(_bad_utf8(chunk, column.name))
     indicators = indicator_columns(label, chunk.table.column_names)
     for name in indicators:
@@ -149,6 +153,12 @@ def check_chunk(
     return checked._replace(table=checked.table.append_column(label, labels))
 
 
+def stray_message(column: Column, cell: Any) -> str:
+    """What is said of a cell that is no number, or no date, in a column of such."""
+    what = "a number" if column.kind == "number" else "a date such as 2024-03-31"
+    return f"expected {what}, found {shown(cell)}"
+
+
 def weights_of(chunk: Chunk, name: str) -> np.ndarray:
     """The weights of rows; DataError if one is not a number or is negative."""
     weights, _ = to_numbers(chunk.table[name])
@@ -158,6 +168,15 @@ def weights_of(chunk: Chunk, name: str) -> np.ndarray:
         message = f"expected a weight, which is not negative, found {_shown(chunk, name, row)}"
         raise DataError(message, path=chunk.path, line=chunk.line_of(row), column=name)
     return weights
+
+
+def require_columns(required: Sequence[str], names: Sequence[str], path: str) -> None:
+    """Raise DataError if a column is not among the names of a file's columns."""
+    known = set(names)
+    for name in required:
+        if name not in known:
+            message = f"there is no column {shown(name)}; the columns are {listed(names)}"
+            raise DataError(message, path=path)
 
 
 def drop_faults(faults: Faults, chunk: Chunk, skip: bool) -> Chunk:

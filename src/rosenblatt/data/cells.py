@@ -9,16 +9,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-MISSING_WORDS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
+# The words of pandas, and the question mark of older collections of data.
+MISSING_WORDS = (
+    *("", "?", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan"),
+    *("null", "NULL", "None", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"),
+)
 NUMBER = (pa.float64(),)
 TIME = (pa.timestamp("us"), pa.timestamp("us", "UTC"))
 # The categories that a date belongs to.
 DATE_PARTS = {
     "month": ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
+    "day": tuple(f"{day:02}" for day in range(1, 32)),
     "weekday": ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"),
     "hour": tuple(f"{hour:02}" for hour in range(24)),
 }
 _NO_ROWS = np.empty(0, dtype=np.int64)
+# How numbers and dates may be written, besides plainly: `1.234,50`; `31.3.2024`, `3/31/2024`,
+# `2024/3/31`, and seconds or milliseconds since 1970.
+NUMBER_FORMS = ("comma",)
+EPOCHS = {"seconds": 1e6, "milliseconds": 1e3}  # in microseconds
+DAY_FORMS = {"dayfirst": r"\3-\2-\1\4", "monthfirst": r"\3-\1-\2\4", "yearfirst": r"\1-\2-\3\4"}
+DATE_FORMS = (*DAY_FORMS, *EPOCHS)
+_DAY_WRITTEN = r"^(\d+)[-./](\d+)[-./](\d+)(.*)$"
+_THOUSANDS = r"^[-+]?\d{1,3}(\.\d{3})+(,\d*)?$"
 
 Words = tuple[str, ...]
 Cells: TypeAlias = "pa.ChunkedArray | pa.Array"
@@ -185,34 +198,45 @@ def cast_to_any(cells: Cells, kinds: tuple[pa.DataType, ...]) -> Any:
 
 
 def _cast_rows(strings: pa.Array, kinds: tuple[pa.DataType, ...]) -> tuple[pa.Array, np.ndarray]:
-    """Strings cast to one of `kinds`, null where they do not fit, and the rows of these."""
+    """Strings cast to one of `kinds`, null where they do not fit, and the rows of these.
+
+    Halves are cast on their own until they fit: a few bad cells cost little.
+    """
     array = cast_to_any(strings, kinds)
     if array is not None:
-        return array, _NO_ROWS
-    parts = [cast_to_any(strings.slice(row, 1), kinds) for row in range(len(strings))]
-    bad = [row for row, part in enumerate(parts) if part is None]
-    null = pa.nulls(1, kinds[0])
-    cells = [null if part is None else part.cast(kinds[0]) for part in parts]
-    return pa.concat_arrays(cells), np.array(bad, dtype=np.int64)
+        return array.cast(kinds[0]), _NO_ROWS
+    if len(strings) == 1:
+        return pa.nulls(1, kinds[0]), np.zeros(1, dtype=np.int64)
+    half = len(strings) // 2
+    first, bad = _cast_rows(strings[:half], kinds)
+    second, more = _cast_rows(strings[half:], kinds)
+    return pa.concat_arrays([first, second]), np.concatenate([bad, more + half])
 
 
-def to_numbers(column: Cells, missing: Words = MISSING_WORDS) -> tuple[np.ndarray, np.ndarray]:
+def to_numbers(
+    column: Cells, missing: Words = MISSING_WORDS, form: str = ""
+) -> tuple[np.ndarray, np.ndarray]:
     """A column as numbers, NaN where missing or not finite, and the rows that are not numbers.
 
-    A number among the `missing` words stands for all ways to write it.
+    A number among the `missing` words stands for all ways to write it. In the `form` "comma" the
+    comma is before decimals, and points may be between thousands.
 
     >>> numbers, bad = to_numbers(pa.array(["1", "?", "x"]))
     >>> numbers.tolist(), bad.tolist()
     ([1.0, nan, nan], [2])
     >>> to_numbers(pa.array([3.0, -999.0]), missing=("-999",))[0].tolist()
     [3.0, nan]
+    >>> to_numbers(pa.array(["1.234,50", "3,5", "3.5"]), form="comma")
+    (array([1234.5,    3.5,    nan]), array([2]))
     """
     kind, bad = column.type, _NO_ROWS
     if is_stringlike(kind) or pa.types.is_dictionary(kind):
         # Most columns of numbers need no more; a table may have a hundred thousand.
-        array = cast_to_any(column, NUMBER) if pa.types.is_string(kind) else None
+        is_plain = pa.types.is_string(kind) and not form
+        array = cast_to_any(column, NUMBER) if is_plain else None
         if array is None:
-            array, bad = _cast_rows(trimmed_strings(column, missing), NUMBER)
+            strings = trimmed_strings(column, missing)
+            array, bad = _cast_rows(_with_points(strings) if form else strings, NUMBER)
     else:
         if pa.types.is_time(kind):
             column = column.cast(pa.time64("us"), safe=False).cast(pa.int64())
@@ -231,6 +255,13 @@ def to_numbers(column: Cells, missing: Words = MISSING_WORDS) -> tuple[np.ndarra
     return values, bad
 
 
+def _with_points(strings: pa.Array) -> pa.Array:
+    """Numbers with decimal commas as numbers with points; what has points otherwise is marked."""
+    grouped = pc.match_substring_regex(strings, _THOUSANDS)
+    plain = pc.if_else(grouped, pc.replace_substring(strings, ".", ""), strings)
+    return pc.replace_substring(pc.replace_substring(plain, ".", "!"), ",", ".")
+
+
 @lru_cache
 def _numbers_among(words: Words) -> tuple[float, ...]:
     numbers = _cast_rows(make_strings([word for word in words if word]), NUMBER)[0].to_pylist()
@@ -242,24 +273,45 @@ def is_date(kind: pa.DataType) -> bool:
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
-def to_times(column: Cells, missing: Words = MISSING_WORDS) -> tuple[np.ndarray, np.ndarray]:
+def to_times(
+    column: Cells, missing: Words = MISSING_WORDS, form: str = ""
+) -> tuple[np.ndarray, np.ndarray]:
     """A column as datetime64[us], NaT where missing, and the rows that are not dates.
 
     Dates are written as ``2024-03-31``, with a time as ``2024-03-31 17:30`` or
-    ``2024-03-31T17:30:05Z`` (ISO 8601); a time with a time zone is converted to UTC.
+    ``2024-03-31T17:30:05Z`` (ISO 8601), or in one of the :data:`DATE_FORMS`; a time with a time
+    zone is converted to UTC.
 
     >>> times, bad = to_times(pa.array(["2024-03-31", "2024-03-31T17:30+02:00", "?", "soon"]))
     >>> times.astype("datetime64[m]").tolist()[1].hour, bad.tolist()
     (15, [3])
+    >>> to_times(pa.array(["1.3.2024", "31/3/2024 17:30"]), form="dayfirst")[0].astype(str).tolist()
+    ['2024-03-01T00:00:00.000000', '2024-03-31T17:30:00.000000']
     """
     if is_date(column.type):
         cast, bad = one_array(column.cast(TIME[0], safe=False)), _NO_ROWS
+    elif form in EPOCHS:
+        numbers, bad = to_numbers(column, missing)
+        numbers[np.abs(numbers) > 2**62 / EPOCHS[form]] = np.nan
+        times = np.nan_to_num(numbers * EPOCHS[form]).astype(np.int64).astype("datetime64[us]")
+        times[np.isnan(numbers)] = np.datetime64("NaT", "us")
+        return times, bad
     else:
-        cast, bad = _cast_rows(trimmed_strings(column, missing), TIME)
+        cast, bad = _cast_rows(_iso_dates(trimmed_strings(column, missing), form), TIME)
     whole = cast.cast(TIME[0]).cast(pa.int64())
     times = pc.fill_null(whole, 0).to_numpy(zero_copy_only=False).astype("datetime64[us]")
     times[whole.is_null().to_numpy(zero_copy_only=False)] = np.datetime64("NaT", "us")
     return times, bad
+
+
+def _iso_dates(strings: pa.Array, form: str) -> pa.Array:
+    """Dates of a form as ISO 8601 writes them; what is written otherwise stays."""
+    if not form:
+        return strings
+    replace = pc.replace_substring_regex
+    dates = replace(strings, _DAY_WRITTEN, DAY_FORMS[form])
+    dates = replace(dates, r"^(\d{4}-)(\d-)", r"\10\2")
+    return replace(dates, r"^(\d{4}-\d\d-)(\d)(\D|$)", r"\10\2\3")
 
 
 def days_of(times: np.ndarray) -> np.ndarray:
@@ -271,8 +323,11 @@ def days_of(times: np.ndarray) -> np.ndarray:
 
 def part_of(times: np.ndarray, part: str) -> np.ndarray:
     """The index of each time in the values of one of the `DATE_PARTS`; 0 for NaT."""
-    unit = {"month": "M", "weekday": "D", "hour": "h"}[part]
-    count = times.astype(f"datetime64[{unit}]").astype(np.int64)
-    # The first day of 1970 was a Thursday.
-    index = (count + (3 if part == "weekday" else 0)) % len(DATE_PARTS[part])
+    if part == "day":
+        index = (times.astype("datetime64[D]") - times.astype("datetime64[M]")).astype(np.int64)
+    else:
+        unit = {"month": "M", "weekday": "D", "hour": "h"}[part]
+        count = times.astype(f"datetime64[{unit}]").astype(np.int64)
+        # The first day of 1970 was a Thursday.
+        index = (count + (3 if part == "weekday" else 0)) % len(DATE_PARTS[part])
     return np.where(np.isnat(times), 0, index)

@@ -7,39 +7,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.cells import (
+    DATE_FORMS,
+    DATE_PARTS,
     MISSING_WORDS,
-    NUMBER,
-    TIME,
+    NUMBER_FORMS,
+    Cells,
     Words,
     can_be_strings,
-    cast_to_any,
     days_of,
     is_date,
     is_stringlike,
-    label_strings,
     to_numbers,
     to_times,
     trimmed_strings,
 )
-from rosenblatt.data.labels import indicator_columns
-from rosenblatt.errors import OptionError, counted, shown
-
-if TYPE_CHECKING:
-    from rosenblatt.data.source import Source
+from rosenblatt.errors import OptionError
 
 _SAMPLE = 300  # values, and characters of each, that tell text from categories
 _DISTINCT_SHARE = 0.3  # a column with fewer distinct values holds categories
 _FEW = 10  # values may be distinct by chance
 _IS_GAP = np.array([re.match(rb"\W", bytes([code])) is not None for code in range(256)])
-_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?$")
+_MOST_STRAYS = 0.1  # of the cells of a column of numbers or dates may be none
+_DATE = re.compile(r"(\d{1,4})([-./])(\d{1,2})[-./](\d{1,4})\b")
+_NUMBER = re.compile(r"[-+]?(\d[\d.,]*|\.\d+)(e[-+]?\d+)?$|[-+]?(inf|infinity)$", re.IGNORECASE)
+_EPOCH_RANGES = {"seconds": (9e8, 2.5e9), "milliseconds": (9e11, 2.5e12)}  # 1998 to 2049
 
 # Words in the names of text columns, such as "review_text" or "commentBody".
 _TEXT_NAMES = frozenset(
@@ -52,12 +49,7 @@ _TEXT_NAMES = frozenset(
 )
 _CODE_NAMES = frozenset(("zip", "zipcode", "postcode", "postal", "code", "id", "fips"))
 
-_REPORTED_ROWS = 2000  # examined
-_LEAST_ROWS = 20  # for a remark
-_MOST_COLUMNS = 50
-_EXAMPLE_LENGTH = 40
-_FOREIGN_DATE = re.compile(r"\d{1,4}[./]\d{1,2}[./]\d{1,4}\b")
-_ROW_NUMBER_NAMES = frozenset(("id", "ids", "index", "key", "row", "number", "nr", "no"))
+_TIME_NAMES = frozenset(("ts", "time", "timestamp", "date", "datetime", "epoch", "at", "when"))
 
 KINDS = ("text", "category", "number", "date", "ignore")
 
@@ -71,50 +63,98 @@ class Column:
     name : str
         Its name, or its number counted from 1.
     kind : {"text", "category", "number", "date"}
-        Text is split into words, a category is hashed as ``name=value``, a number is scaled; a date
-        is a number and the categories month, weekday and hour.
+        Text is split into words, a category is hashed as ``name=value``, a number is scaled.
     mean, scale : float
-        A number x, or a date in days since 1970, enters the model as ``(x - mean) / scale``.
+        A number x, or the age of a date in days, enters the model as ``(x - mean) / scale``.
+    form : str
+        How numbers or dates are written: one of the forms in :mod:`rosenblatt.data.cells`; empty
+        for ``1234.5`` and ``2024-03-31``.
+    parts : tuple of str
+        What a date becomes: categories such as its month, and "age" for a number, which grows
+        beyond what was learned as new rows come.
     """
 
     name: str
     kind: str
     mean: float = 0.0
     scale: float = 1.0
+    form: str = ""
+    parts: tuple[str, ...] = ()
+
+    def numbers(self, cells: Cells, missing: Words) -> tuple[np.ndarray, np.ndarray]:
+        """Cells as numbers, or as times for a date, and the rows of those that are neither."""
+        convert = to_numbers if self.kind == "number" else to_times
+        return convert(cells, missing, self.form)
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """What a number or a date becomes, in order; "age" is the number."""
+        return self.parts or ("age",)
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether it is a column of numbers or dates."""
+        return self.kind in ("number", "date")
+
+
+def column_of(name: str, kind: str) -> Column:
+    """A column of a kind as users write it, with a form and, for a date, its age as a number.
+
+    >>> column_of("day", "date:dayfirst:age").form, column_of("day", "date").parts
+    ('dayfirst', ('month', 'day', 'weekday', 'hour'))
+    """
+    base, *details = kind.split(":")
+    if base not in KINDS:
+        raise OptionError(f"{kind!r} is not a kind of column; the kinds are {', '.join(KINDS)}")
+    forms: tuple[str, ...] = {"number": NUMBER_FORMS, "date": DATE_FORMS}.get(base, ())
+    form = next((detail for detail in details if detail in forms), "")
+    age = ("age",) if base == "date" and "age" in details else ()
+    if len(details) != len(age) + bool(form):
+        known = ", ".join(f"{base}:{detail}" for detail in (*forms, *["age"] * (base == "date")))
+        hint = f"say {base}, {known}" if known else f"{base} has no forms"
+        raise OptionError(f"{kind!r} is not a kind of column: {hint}")
+    return Column(name, base, form=form, parts=(*age, *DATE_PARTS) if base == "date" else ())
 
 
 def guess_columns(
-    table: pa.Table,
+    sample: Mapping[str, pa.ChunkedArray] | pa.Table,
     label: str | None,
     kinds: Mapping[str, str] | None = None,
     missing: Words = MISSING_WORDS,
+    decimal: str = ".",
 ) -> tuple[Column, ...]:
-    """Detect the kind of each column from the first rows of a file.
+    """Detect the kind of each column from a sample of the rows.
 
-    Numbers are of kind number, unless the column is named like codes (zip, id) and values repeat.
+    Numbers are of kind number, unless the column is named like codes (zip, id) and values repeat,
+    or are times since 1970 (and the name says so); at most one cell in ten may be something else.
     Strings are text if they have more than two words on average and seldom repeat; one of the two
     suffices if the name suggests text, or if they seldom repeat in the only column. Other strings
     are categories. Lists and structs, the label, and columns to ignore are left out. `kinds` are
-    the kinds known already, by name.
+    the kinds known already, by name; `decimal` is the sign before decimals.
 
     >>> table = pa.table({"age": ["39", "50", "?"], "job": ["tech", "sales", "tech"]})
     >>> guess_columns(table, label=None)[0]
-    Column(name='age', kind='number', mean=44.5, scale=5.5)
+    Column(name='age', kind='number', mean=44.5, scale=5.5, form='', parts=())
     """
     known = dict(kinds or {})
-    for kind in known.values():
-        if kind not in KINDS:
-            raise OptionError(f"{kind!r} is not a kind of column; the kinds are {', '.join(KINDS)}")
-    kind_of = {}
-    for name in table.column_names:
-        kind = "ignore" if name == label else known.get(name) or _guess(name, table[name], missing)
+    columns = {}
+    for name in sample.column_names if isinstance(sample, pa.Table) else sample:
+        chosen, cells = known.get(name), sample[name]
+        if name == label:
+            continue
+        kind = chosen or _guess(name, cells, missing, decimal)
+        column = column_of(name, kind)
+        if chosen == "number" and decimal == ",":
+            column = replace(column, form="comma")
+        elif chosen in ("date", "date:age"):
+            column = replace(column, form=_form_of_dates(cells, missing) or "")
         if kind != "ignore":
-            kind_of[name] = kind
-    if list(kind_of.values()) == ["category"]:
-        (name,) = kind_of
-        if name not in known and seldom_repeats(table[name], missing):
-            kind_of[name] = "text"
-    return tuple(_with_statistics(n, kind, table[n], missing) for n, kind in kind_of.items())
+            columns[name] = column
+    if [column.kind for column in columns.values()] == ["category"]:
+        (name,) = columns
+        if name not in known and seldom_repeats(sample[name], missing):
+            columns[name] = Column(name, "text")
+    return tuple(_with_statistics(columns[n], sample[n], missing) for n in columns)
 
 
 def name_suggests(name: str, words: frozenset[str] = _TEXT_NAMES) -> bool:
@@ -136,27 +176,24 @@ def seldom_repeats(column: pa.ChunkedArray, missing: Words = MISSING_WORDS) -> b
     return len(set(present)) > max(_FEW, _DISTINCT_SHARE * len(present))
 
 
-def _guess(name: str, column: pa.ChunkedArray, missing: Words) -> str:
+def _guess(name: str, column: pa.ChunkedArray, missing: Words, decimal: str) -> str:
     kind = column.type
     if pa.types.is_null(kind) or not can_be_strings(kind):
         return "ignore"
     if is_date(kind):
         return "date"
     is_typed = not (is_stringlike(kind) or pa.types.is_dictionary(kind))
-    if is_typed or _are_numbers(column):
-        return "category" if _is_code(name, column, missing) else "number"
-    strings = trimmed_strings(column[:_SAMPLE], missing)
-    if cast_to_any(strings, NUMBER) is not None:
-        strings = trimmed_strings(column, missing)
-        if len(strings) == strings.null_count:
+    form = "comma" if decimal == "," and not is_typed else ""
+    if is_typed or _are_numbers(column, missing, form):
+        if _is_code(name, column, missing):
             return "category"
-        if cast_to_any(strings, NUMBER) is not None:
-            return "category" if _is_code(name, column, missing) else "number"
-    present = strings.drop_null()
-    may_be_date = _DATE.match(present[0].as_py())
-    if may_be_date and cast_to_any(trimmed_strings(column, missing), TIME) is not None:
-        return "date"
-    texts = present.to_pylist()
+        return _kind_of_times(name, column, missing) or ("number:" + form).rstrip(":")
+    texts = _first_strings(column, missing)
+    if not texts:
+        return "category"
+    form_of_dates = _form_of_dates(column, missing)
+    if form_of_dates is not None:
+        return f"date:{form_of_dates}".rstrip(":")
     # The letter keeps the words of two texts apart from the gap between words.
     joined = "".join(text[:_SAMPLE] + "a" for text in texts).encode()
     gap = _IS_GAP[np.frombuffer(joined, np.uint8)]
@@ -165,14 +202,71 @@ def _guess(name: str, column: pa.ChunkedArray, missing: Words) -> str:
     return "text" if signs >= (1 if name_suggests(name) else 2) else "category"
 
 
-def _are_numbers(column: pa.ChunkedArray) -> bool:
-    """Whether strings are all numbers, the first of them not missing: fast, for wide tables."""
+def are_strays(bad: int, present: int) -> bool:
+    """Whether so few of the cells present are bad that the others tell the kind of a column."""
+    return bad <= _MOST_STRAYS * present and bad < present
+
+
+def _first_strings(column: pa.ChunkedArray, missing: Words) -> list[str]:
+    """The first cells of a column that are not missing."""
+    present = trimmed_strings(column[:_SAMPLE], missing).drop_null()
+    return (present or trimmed_strings(column, missing).drop_null()[:_SAMPLE]).to_pylist()
+
+
+def _are_numbers(column: pa.ChunkedArray, missing: Words, form: str) -> bool:
+    """Whether strings are numbers but for a few cells."""
     try:
-        first = float(column[0].as_py())  # to cast a column of texts takes milliseconds to fail
+        first = float(column[0].as_py())  # fast, for wide tables
     except (ValueError, TypeError, IndexError):
-        return False
-    is_known = not np.isnan(first) and pa.types.is_string(column.type)
-    return is_known and cast_to_any(column, NUMBER) is not None
+        first = np.nan
+    if np.isnan(first):  # to cast a column of texts takes milliseconds to fail
+        texts = _first_strings(column, missing)
+        if not are_strays(sum(not _NUMBER.match(text) for text in texts), len(texts)):
+            return False
+    numbers, bad = to_numbers(column, missing, form)
+    return are_strays(len(bad), int(np.count_nonzero(~np.isnan(numbers))) + len(bad))
+
+
+def _form_of_dates(column: pa.ChunkedArray, missing: Words) -> str | None:
+    """How a column of strings writes dates; None if it holds others, or may be read in two ways."""
+    if not is_stringlike(column.type):
+        return None
+    texts = _first_strings(column, missing)
+    matches = [match for text in texts if (match := _DATE.match(text))]
+    if not are_strays(len(texts) - len(matches), len(texts)):
+        return None
+    first, second = (max(int(match[group]) for match in matches) for group in (1, 3))
+    if len(matches[0][1]) == 4:
+        form = "" if matches[0][2] == "-" else "yearfirst"
+    elif matches[0][2] == "." or (first > 12 and second <= 12):
+        form = "dayfirst"
+    elif second > 12 and first <= 12:
+        form = "monthfirst"
+    else:
+        return None
+    times, bad = to_times(column, missing, form)
+    return (
+        form if are_strays(len(bad), int(np.count_nonzero(~np.isnat(times))) + len(bad)) else None
+    )
+
+
+def _kind_of_times(name: str, column: pa.ChunkedArray, missing: Words) -> str | None:
+    """The kind of whole numbers in a column named like times, if they may be times since 1970."""
+    unit = epoch_unit(to_numbers(column[:_SAMPLE], missing)[0])
+    return f"date:{unit}" if unit and name_suggests(name, _TIME_NAMES) else None
+
+
+def epoch_unit(numbers: np.ndarray) -> str | None:
+    """The unit in which numbers may be times since 1970, from 1998 to 2049, or None.
+
+    >>> epoch_unit(np.array([1.7e9, 1.71e9])), epoch_unit(np.array([1.5, 2.0]))
+    ('seconds', None)
+    """
+    present = numbers[~np.isnan(numbers)]
+    if not len(present) or not np.all(present == np.floor(present)):
+        return None
+    low, high = present.min(), present.max()
+    return next((u for u, (a, b) in _EPOCH_RANGES.items() if a <= low and high <= b), None)
 
 
 def _is_code(name: str, column: pa.ChunkedArray, missing: Words) -> bool:
@@ -185,127 +279,20 @@ def _is_code(name: str, column: pa.ChunkedArray, missing: Words) -> bool:
     return repeated and bool(np.all(present == np.floor(present)))
 
 
-def _with_statistics(name: str, kind: str, column: pa.ChunkedArray, missing: Words) -> Column:
-    """The column, with mean and scale for numbers and dates."""
-    if kind == "number":
-        numbers, _ = to_numbers(column, missing)
-    elif kind == "date":
-        numbers = days_of(to_times(column, missing)[0])
-    else:
-        return Column(name, kind)
+def _with_statistics(column: Column, cells: pa.ChunkedArray, missing: Words) -> Column:
+    """The column, with mean and scale for numbers and the ages of dates.
+
+    The age of the newest date is zero.
+    """
+    if not column.is_scaled or (column.kind == "date" and "age" not in column.parts):
+        return column
+    numbers = column.numbers(cells, missing)[0]
+    if column.kind == "date":
+        numbers = days_of(numbers)
     present = numbers[np.isfinite(numbers)]
     if len(present) == 0:
-        return Column(name, kind)
+        return column
     with np.errstate(over="ignore", invalid="ignore"):
         mean, scale = float(present.mean()), float(present.std())
-    return Column(name, kind, mean, scale if scale > 1e-12 * max(1.0, abs(mean)) else 1.0)
-
-
-@dataclass(frozen=True)
-class ColumnReport:
-    """The detected kind of a column, and what its first rows hold."""
-
-    name: str
-    kind: str  # "label", "text", "category", "number", "date" or "ignored"
-    rows: int  # examined
-    values: int  # distinct
-    missing: int
-    example: str
-    about: str  # the range of numbers and dates; the first labels
-    remark: str = ""  # what looks odd, and what to do about it
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as JSON data."""
-        return asdict(self)
-
-
-def describe(source: Source) -> list[ColumnReport]:
-    """Reports on the columns of a source, the label first; empty for sparse formats.
-
-    Examines the first 2,000 rows; iteration still starts with them.
-    """
-    head = source.first_rows()
-    if head is None:
-        return []
-    kinds = {c.name: c.kind for c in source.features.columns}
-    label, known = source.features.label, head.column_names
-    labels = indicator_columns(label, known) or tuple(name for name in known if name == label)
-    names = [name for name in known if name not in labels][:_MOST_COLUMNS]
-    first, missing = head[:_REPORTED_ROWS], source.features.missing_words
-    return [_label(head, name) for name in labels] + [
-        _column(name, kinds.get(name, "ignored"), first[name], missing) for name in names
-    ]
-
-
-def _label(head: pa.Table, name: str) -> ColumnReport:
-    labels = label_strings(head[name]).to_pylist()
-    first = labels[:_REPORTED_ROWS]
-    present = [value for value in first if value is not None]
-    values = list(dict.fromkeys(present))
-    remark = ""
-    if len(present) >= _LEAST_ROWS and len(values) > 0.9 * len(present):
-        remark = "nearly every row has a label of its own: is this the label?"
-    elif len(labels) >= _LEAST_ROWS and _is_sorted(labels):
-        remark = "the file is sorted by label: shuffle its rows, for rows are learned in order"
-    example = present[0] if present else ""
-    listed = ", ".join(values[:8]) + (", ..." if len(values) > 8 else "")
-    absent = len(first) - len(present)
-    return ColumnReport(name, "label", len(first), len(values), absent, example, listed, remark)
-
-
-def _is_sorted(labels: list[str | None]) -> bool:
-    """Whether the rows of each label are contiguous."""
-    runs = sum(a != b for a, b in pairwise(labels))
-    classes = len(set(labels))
-    return runs == classes - 1 and len(labels) >= 5 * classes
-
-
-def _column(
-    name: str, kind: str, column: pa.ChunkedArray, missing: tuple[str, ...]
-) -> ColumnReport:
-    rows = len(column)
-    if pa.types.is_null(column.type) or not can_be_strings(column.type):
-        return ColumnReport(name, kind, rows, 0, 0, "", f"{column.type}")
-    strings = trimmed_strings(column, missing)
-    present = strings.drop_null().to_pylist()
-    values = len(set(present))
-    about = ""
-    if kind == "number":
-        numbers = to_numbers(column, missing)[0]
-        known = numbers[~np.isnan(numbers)]
-        about = f"{known.min():g} to {known.max():g}" if len(known) else ""
-    elif kind == "date":
-        times = to_times(column, missing)[0]
-        known = times[~np.isnat(times)].astype("datetime64[D]")
-        about = f"{known.min()} to {known.max()}" if len(known) else ""
-    example = present[0] if present else ""
-    remark = _remark(name, kind, present, values)
-    return ColumnReport(
-        name, kind, rows, values, rows - len(present), example[:_EXAMPLE_LENGTH], about, remark
-    )
-
-
-def _remark(name: str, kind: str, present: list[str], values: int) -> str:
-    rows = len(present)
-    if kind == "ignored" or rows < _LEAST_ROWS:
-        return ""
-    if values == 1:
-        return f"the same value in all of the first {counted(rows, 'row')}"
-    leave_out = f"an identifier? It can be left out: --column {shown(name)[1:-1]}=ignore"
-    if kind == "category" and values > 0.9 * rows:
-        return f"nearly every value is different: {leave_out}"
-    if kind == "number" and values == rows and _counts_rows(name, present):
-        return f"a number per row: {leave_out}"
-    if kind == "category" and sum(bool(_FOREIGN_DATE.match(v)) for v in present) > 0.9 * rows:
-        return "dates? They are understood as 2024-03-31, with a time as 2024-03-31 17:30"
-    return ""
-
-
-def _counts_rows(name: str, present: list[str]) -> bool:
-    """Whether distinct integers are named like row numbers or count up by one."""
-    try:
-        numbers = [int(value) for value in present]
-    except ValueError:
-        return False
-    steps = {b - a for a, b in pairwise(numbers)}
-    return steps == {1} or name_suggests(name, _ROW_NUMBER_NAMES)
+    zero = float(present.max()) if column.kind == "date" else mean
+    return replace(column, mean=zero, scale=scale if scale > 1e-12 * max(1.0, abs(mean)) else 1.0)

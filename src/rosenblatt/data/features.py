@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.cells import (
+    DATE_FORMS,
     DATE_PARTS,
     MISSING_WORDS,
+    NUMBER_FORMS,
     Words,
     days_of,
     make_strings,
     part_of,
     plain_strings,
     string_buffers,
-    to_numbers,
-    to_times,
     trimmed_strings,
 )
 from rosenblatt.data.columns import KINDS, Column
@@ -40,9 +40,22 @@ from rosenblatt.kernels.text import (
 )
 
 ORIGINS = ("table", "svmlight", "vw")
-_SCALED = ("number", "date")
+# Of dates in model files of version 5, which do not say it.
+_PARTS_BEFORE = ("age", "month", "weekday", "hour")
+_NO_ROWS = Rows(np.zeros(1, np.uint64), np.empty(0, np.uint32), np.empty(0, np.float32))
 # Truth values are categories in text; Arrow, pandas and R spell them in three ways.
 _TRUTHS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
+
+
+class Hashed(NamedTuple):
+    """Sparse rows; by column how many values are missing, and the rows of cells of another kind.
+
+    Cells that are no numbers, or no dates, in a column of such count as missing.
+    """
+
+    rows: Rows
+    missing: dict[str, int]
+    strays: dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -69,9 +82,9 @@ class Features:
     Notes
     -----
     Text becomes a row of norm 1. Numbers, categories and dates together are scaled by 1/√(number of
-    entries), so that their norm is about 1. A date has four entries: the days since 1970 as a
-    number, and the categories ``name:month``, ``name:weekday`` and ``name:hour``. A missing value
-    becomes the feature ``name=?``, and a missing number the mean of its column.
+    entries), so that their norm is about 1. A date has four entries, the categories ``name:month``,
+    ``name:day``, ``name:weekday`` and ``name:hour``, and its age as a number where that is asked
+    for. A missing value becomes the feature ``name=?``.
 
     Examples
     --------
@@ -124,20 +137,17 @@ class Features:
 
     def rows(self, table: pa.Table) -> Rows:
         """The sparse rows of a table."""
-        return self.rows_and_missing(table)[0]
+        return self.hashed(table).rows
 
-    def missing(self, table: pa.Table) -> dict[str, int]:
-        """The number of missing values per column of categories, numbers or dates."""
-        return self.rows_and_missing(table)[1]
-
-    def rows_and_missing(self, table: pa.Table) -> tuple[Rows, dict[str, int]]:
-        """The results of :meth:`rows` and :meth:`missing`."""
+    def hashed(self, table: pa.Table) -> Hashed:
+        """The sparse rows of a table, what is missing, and which cells could not be read."""
         texts = self._of("text")
         parts = [hash_chunks(_strings(table[c.name]), self.ngrams, self._seed(c)) for c in texts]
-        missing: dict[str, int] = {}
+        cells = Hashed(_NO_ROWS, {}, {})
         if len(texts) < len(self.columns):
-            parts.append(self._cells(table, missing))
-        return _side_by_side(parts, table.num_rows), missing
+            cells = self._cells(table)
+            parts.append(cells.rows)
+        return cells._replace(rows=_side_by_side(parts, table.num_rows))
 
     def names(self, table: pa.Table | None, wanted: Iterable[int]) -> dict[int, str]:
         """Names of hashed columns, as far as they occur in the table.
@@ -168,13 +178,13 @@ class Features:
                 hashed = hash_values(*spelled, bits, named_seed(c.name))
                 pairs = zip(hashed.tolist(), values, strict=True)
                 names |= {at: f"{c.name}={value or '?'}" for at, value in pairs}
-            elif c.kind in _SCALED:
+            elif c.is_scaled:
                 names[column([f"{c.name}="], bits)] = c.name
                 names[column([f"{c.name}=?"], bits)] = f"{c.name}=?"
             if c.kind == "date":
-                for part, values in DATE_PARTS.items():
+                for part in set(c.parts) & DATE_PARTS.keys():
                     at = _part_columns(c, part, bits).tolist()
-                    named = [f"{c.name}:{part}={value}" for value in values]
+                    named = [f"{c.name}:{part}={value}" for value in DATE_PARTS[part]]
                     names |= dict(zip(at, named, strict=True))
         return {int(at): names[int(at)] for at in sought if int(at) in names}
 
@@ -237,14 +247,13 @@ class Features:
         truths = _TRUTHS if self.one_truth else {}
         return make_strings([truths.get(name, name) if name else "?" for name in names])
 
-    def _cells(self, table: pa.Table, missing: dict[str, int]) -> Rows:
-        """Numbers, categories and dates: one entry per row and column, four for a date.
-
-        Adds the numbers of missing values to `missing`, by column.
-        """
+    def _cells(self, table: pa.Table) -> Hashed:
+        """Numbers, categories and dates: one entry per row and column, some for a date."""
         columns = [c for c in self.columns if c.kind != "text"]
         n, bits, words = table.num_rows, self.ngrams.bits, self.missing_words
-        m = sum(1 + len(DATE_PARTS) if c.kind == "date" else 1 for c in columns)
+        missing: dict[str, int] = {}
+        strays: dict[str, np.ndarray] = {}
+        m = sum(len(c.entries) for c in columns)
         unit = 1.0 / math.sqrt(m)
         indices = np.empty((n, m), dtype=np.uint32)
         values = np.full((n, m), unit, dtype=np.float32)
@@ -257,25 +266,30 @@ class Features:
                 known = self._spelled(coded.dictionary.to_pylist())
                 hashed = hash_values(*string_buffers(known), bits, named_seed(c.name))
                 indices[:, j] = hashed[np.from_dlpack(coded.indices)]
+                j += 1
             else:
-                times = to_times(table[c.name], words)[0] if c.kind == "date" else None
-                numbers = to_numbers(table[c.name], words)[0] if times is None else days_of(times)
-                is_absent = np.isnan(numbers)
-                absent = int(np.count_nonzero(is_absent))
-                indices[:, j] = column([f"{c.name}="], bits)
-                indices[is_absent, j] = column([f"{c.name}=?"], bits)
-                with np.errstate(over="ignore"):  # training refuses what becomes infinite
-                    values[:, j] = np.where(is_absent, unit, (numbers - c.mean) * (unit / c.scale))
-                if times is not None:
-                    for part in DATE_PARTS:
-                        j += 1
-                        indices[:, j] = _part_columns(c, part, bits)[part_of(times, part)]
-                        values[is_absent, j] = 0.0
+                read, bad = c.numbers(table[c.name], words)
+                is_absent = np.isnan(read)
+                absent = int(np.count_nonzero(is_absent)) - len(bad)
+                if len(bad):
+                    strays[c.name] = bad
+                first = j
+                for part in c.entries:
+                    if part == "age":
+                        numbers = days_of(read) if c.kind == "date" else read
+                        indices[:, j] = column([f"{c.name}="], bits)
+                        with np.errstate(over="ignore"):  # training refuses what becomes infinite
+                            values[:, j] = (numbers - c.mean) * (unit / c.scale)
+                    else:
+                        indices[:, j] = _part_columns(c, part, bits)[part_of(read, part)]
+                    values[is_absent, j] = 0.0
+                    j += 1
+                indices[is_absent, first] = column([f"{c.name}=?"], bits)
+                values[is_absent, first] = unit
             if absent:
                 missing[c.name] = absent
-            j += 1
         indptr = np.arange(0, n * m + 1, m, dtype=np.uint64)
-        return Rows(indptr, indices.ravel(), values.ravel())
+        return Hashed(Rows(indptr, indices.ravel(), values.ravel()), missing, strays)
 
 
 def _part_columns(c: Column, part: str, bits: int) -> np.ndarray:
@@ -302,13 +316,17 @@ def _vw_columns(lines: list[bytes], bits: int) -> dict[int, str]:
 
 
 def _column_from(entry: Any) -> Column:
-    column = Column(**entry)
+    column = Column(**{**entry, "parts": tuple(entry.get("parts", ()))})
+    if column.kind == "date" and not column.parts:
+        column = replace(column, parts=_PARTS_BEFORE)
     numbers = (column.mean, column.scale)
     if not (
         isinstance(column.name, str)
         and column.kind in KINDS
         and all(isinstance(x, int | float) and math.isfinite(x) for x in numbers)
         and column.scale > 0
+        and column.form in ("", *NUMBER_FORMS, *DATE_FORMS)
+        and set(column.parts) <= {"age", *DATE_PARTS}
     ):
         raise TypeError(f"not a column: {entry!r:.200}")
     return column

@@ -21,6 +21,7 @@ from rosenblatt.data.arrow_tables import (
     null_types_as_strings,
     parquet_batches,
     parquet_parts,
+    require_columns,
 )
 from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import MISSING_WORDS, Words
@@ -38,7 +39,7 @@ _COMPRESSED = {".gz", ".zst", ".zstd", ".bz2", ".lz4", ".xz"}
 _HEAD_BYTES, _HEAD_LINES = 1 << 14, 20
 _SVMLIGHT = re.compile(rb"[-+]?[0-9.]+(e[-+]?\d+)?([ \t]+(qid:\d+|\d+:[-+0-9.eE]+))+[ \t]*(#.*)?$")
 _VW = re.compile(rb"[^|]{0,100}\|[^|\s]*(:[-+0-9.eE]+)?[ \t]")
-_OF_TABLES = ("label", "text", "columns", "missing", "ngrams", "analyzer")
+_OF_TABLES = ("label", "text", "columns", "missing", "decimal", "ngrams", "analyzer")
 
 
 class Parsing(NamedTuple):
@@ -68,7 +69,7 @@ class Format:
     # A file is recognised by a suffix, else by its first bytes, else if all its first lines fit,
     # or half of them surely.
     suffixes: tuple[str, ...] = ()
-    starts: tuple[bytes, ...] = ()
+    starts: re.Pattern[bytes] | None = None
     fits: Callable[[bytes], Any] | None = None
     surely: Callable[[bytes], Any] | None = None
     delimiters: tuple[str, ...] = ()  # what may separate the values of a line, to be detected
@@ -103,6 +104,7 @@ class Format:
 def _delimited(block: Block, how: Parsing) -> Chunk:
     assert how.dialect is not None, "the dialect is detected when a file is opened"
     columns = list(how.dialect.names) if how.columns is None else how.columns
+    require_columns(columns, how.dialect.names, block.path)
     return parse_csv(block, how.dialect, columns, how.skip, how.numbers, how.missing)
 
 
@@ -145,6 +147,7 @@ _FORMATS = (
         "jsonl",
         _json,
         suffixes=(".jsonl", ".ndjson", ".json"),
+        starts=re.compile(rb"\s*\[\s*\{"),
         fits=lambda line: line.lstrip().startswith(b"{"),
         printed="jsonl",
     ),
@@ -153,7 +156,7 @@ _FORMATS = (
         batches=parquet_batches,
         parts=parquet_parts,
         suffixes=(".parquet", ".pq"),
-        starts=(b"PAR1",),
+        starts=re.compile(rb"PAR1"),
         printed="jsonl",
     ),
     Format(
@@ -161,7 +164,7 @@ _FORMATS = (
         batches=arrow_batches,
         parts=arrow_parts,
         suffixes=(".arrow", ".feather", ".ipc"),
-        starts=(b"ARROW1", b"\xff\xff\xff\xff"),
+        starts=re.compile(rb"ARROW1|\xff\xff\xff\xff"),
         printed="jsonl",
     ),
     _fasttext(LABEL_PREFIX),
@@ -261,7 +264,7 @@ def detect_format(path: str, look: Callable[[int], bytes]) -> str:
     if len(lines) > 1 and len(head) == _HEAD_BYTES:
         lines.pop()
     for format in FORMATS.values():
-        if head.startswith(format.starts):
+        if format.starts is not None and format.starts.match(head):
             return format.name
         if format.fits is not None and lines and all(map(format.fits, lines)):
             return format.name

@@ -8,6 +8,7 @@ by commas.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ import pyarrow.compute as pc
 from rosenblatt.data.cells import label_strings
 
 SEPARATOR = ","
+_FRACTION = re.compile(r"[-+]?\d*\.\d*[1-9]\d*(e[-+]?\d+)?$", re.IGNORECASE)
+_MOST_FRACTIONS = 20  # as grades of half points
 _YES, _NO = ("1", "true", "True", "TRUE"), ("0", "false", "False", "FALSE")
 
 
@@ -42,6 +45,17 @@ def sorted_labels(names: Iterable[str]) -> list[str]:
 def split_labels(cell: str, separator: str) -> list[str]:
     """The distinct labels in a cell."""
     return list(dict.fromkeys(part.strip() for part in cell.split(separator) if part.strip()))
+
+
+def are_amounts(labels: Iterable[str], rows: int) -> list[str]:
+    """The decimal fractions among the labels of some rows, if they are too many for classes.
+
+    >>> are_amounts(["0.5", "1", "1.5"], rows=3), are_amounts(["0.5", "1.5", "2.25"], rows=3)
+    ([], ['0.5', '1.5', '2.25'])
+    """
+    fractions = [label for label in labels if _FRACTION.match(label)]
+    few = _MOST_FRACTIONS if 2 * len(fractions) <= rows else 2
+    return fractions if len(fractions) > few else []
 
 
 class LabelSets:

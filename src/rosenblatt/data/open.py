@@ -9,15 +9,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from rosenblatt.data.arrow_tables import is_table_in_memory, to_arrow_table
+from rosenblatt.data.arrow_tables import (
+    is_table_in_memory,
+    require_columns,
+    to_arrow_table,
+)
 from rosenblatt.data.bytes import BLOCK_BYTES, expand_paths
 from rosenblatt.data.cells import MISSING_WORDS, can_be_strings
 from rosenblatt.data.columns import Column, guess_columns, name_suggests, seldom_repeats
 from rosenblatt.data.features import Features
 from rosenblatt.data.formats import check_format
 from rosenblatt.data.labels import SEPARATOR, indicator_columns, joined_label
-from rosenblatt.data.readers import Reader, TableReader, TextFolderReader, is_text_folder
+from rosenblatt.data.readers import Reader, TableReader
+from rosenblatt.data.samples import joined
 from rosenblatt.data.source import Source
+from rosenblatt.data.text_folders import TextFolderReader, is_text_folder
 from rosenblatt.errors import DataError, OptionError, listed, shown
 from rosenblatt.kernels.text import Ngrams
 
@@ -44,6 +50,7 @@ def open(
     block_bytes: int = BLOCK_BYTES,
     live: bool = False,
     label_separator: str | None = None,
+    decimal: str | None = None,
 ) -> Source:
     """Open one or several files of one format, or a table in memory, as a source of batches.
 
@@ -62,7 +69,10 @@ def open(
         Columns of text. If given, and `columns` is not, they are the only features.
     columns : names, or mapping of name to kind, optional
         Names restrict the features to these columns. A mapping gives their kinds: ``"text"``,
-        ``"category"``, ``"number"``, ``"date"`` or ``"ignore"``; other kinds are detected.
+        ``"category"``, ``"number"``, ``"date"`` or ``"ignore"``; other kinds are detected. Forms
+        follow a colon: ``"number:comma"`` (1.234,5); ``"date:dayfirst"``, ``"date:monthfirst"``,
+        ``"date:yearfirst"``, ``"date:seconds"`` or ``"date:milliseconds"``; with ``":age"`` a date
+        is also a number, its age.
     format : str, optional
         One of csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, folder (of text files
         per class) or text (every line is a row and has no label); detected by default. In
@@ -77,8 +87,8 @@ def open(
         Whether the first row of CSV and TSV is a header; detected by default.
     missing : words, optional
         Cells that are missing values of numbers, categories and dates, besides empty ones; by
-        default ``?``, ``NA``, ``N/A``, ``NaN``, ``nan``, ``null``, ``NULL`` and ``None``. A label
-        is missing only if its cell is empty.
+        default ``?`` and the words of pandas, such as ``NA``, ``n/a``, ``nan``, ``null`` and
+        ``None``. A label is missing only if its cell is empty.
     expect_text : bool
         Whether there must be text: if none is detected, the most likely column of strings is
         text, and it is an error if there is none.
@@ -91,6 +101,8 @@ def open(
     label_separator : str, optional
         The separator of labels if a row may have several. For fastText it is detected from the
         first lines.
+    decimal : str, optional
+        The sign before the decimals of numbers that are text in files: a comma, or a point.
 
     Returns
     -------
@@ -105,7 +117,7 @@ def open(
     >>> [(len(batch), batch.labels.tolist(), batch.rows.indptr.tolist()) for batch in source]
     [(2, [1, 0], [0, 5, 12])]
     >>> source.classes, source.features.columns
-    (['1', '5'], (Column(name='review', kind='text', mean=0.0, scale=1.0),))
+    (['1', '5'], (Column(name='review', kind='text', mean=0.0, scale=1.0, form='', parts=()),))
     """
     words = missing_words(missing) if features is None else features.missing_words
     names = names_in_options(label, text, columns, features)
@@ -116,7 +128,7 @@ def open(
         return source_for(reader, features, classes, skip_bad_rows)
     hashing = ngrams or Ngrams()
     features = detect_features(
-        reader, label, text, columns, hashing, words, expect_text, label_separator
+        reader, label, text, columns, hashing, words, expect_text, label_separator, decimal
     )
     return Source(reader, features, True, classes, skip_bad_rows)
 
@@ -204,8 +216,9 @@ def detect_features(
     missing: tuple[str, ...] = MISSING_WORDS,
     expect_text: bool = False,
     label_separator: str | None = None,
+    decimal: str | None = None,
 ) -> Features:
-    """Detect labels and the kinds of columns from the first rows."""
+    """Detect labels from the first rows, and the kinds of columns from rows all over the files."""
     separator = _separator(reader, label_separator)
     reader.multilabel = separator is not None
     if reader.kind.has_features:
@@ -217,7 +230,7 @@ def detect_features(
     indicators = indicator_columns(name, head.column_names)
     kinds = _chosen_kinds(text, columns, indicators or (name,), head, path)
     kinds = {**reader.kind.kinds, **kinds, **dict.fromkeys(indicators, "ignore")}
-    features = guess_columns(head, name, kinds, missing)
+    features = guess_columns(joined(reader.sample(), head), name, kinds, missing, decimal or ".")
     if not features:
         raise DataError("no column is left to learn from", path=path)
     if expect_text and not any(c.kind == "text" for c in features):
@@ -240,7 +253,7 @@ def _chosen_kinds(
     texts = [text] if isinstance(text, str) else list(text or ())
     kinds = {str(n): kind for n, kind in columns.items()} if isinstance(columns, Mapping) else {}
     others = [] if columns is None or isinstance(columns, Mapping) else list(columns)
-    _require_columns([*others, *texts, *kinds], head.column_names, path)
+    require_columns([*others, *texts, *kinds], head.column_names, path)
     for label in labels:
         if label in texts or label in kinds:
             raise OptionError(f"{label!r} is the label: it cannot be a feature as well")
@@ -297,7 +310,7 @@ def fit_features(reader: Reader, features: Features) -> bool:
     if origin != "table":
         return True
     names = reader.head().column_names
-    _require_columns([c.name for c in features.columns], names, reader.files[0])
+    require_columns([c.name for c in features.columns], names, reader.files[0])
     labels = indicator_columns(features.label, names)
     labels = labels or tuple(name for name in names if name == features.label)
     _require_cells([*labels, *(c.name for c in features.columns)], reader.head(), reader.files[0])
@@ -330,13 +343,13 @@ def label_name(label: str | int | None, names: list[str], path: str) -> str:
     try:
         place = int(label)
     except ValueError:
-        _require_columns([str(label)], names, path)
+        require_columns([str(label)], names, path)
         raise
     if place == 0:
         message = "the label cannot be column 0: columns are counted from 1, and from -1 backwards"
         raise DataError(message, path=path)
     if abs(place) > len(names):
-        _require_columns([str(label)], names, path)
+        require_columns([str(label)], names, path)
     return names[place - 1 if place > 0 else place]
 
 
@@ -346,11 +359,3 @@ def _require_cells(names: Iterable[str], head: pa.Table, path: str) -> None:
         if not can_be_strings(kind):
             message = f"expected strings, numbers or dates, found {kind}: put what is in it into "
             raise DataError(message + "columns of their own first", path=path, column=name)
-
-
-def _require_columns(required: list[str], names: list[str], path: str) -> None:
-    known = set(names)
-    for name in required:
-        if name not in known:
-            message = f"there is no column {shown(name)}; the columns are {listed(names)}"
-            raise DataError(message, path=path)

@@ -1,11 +1,10 @@
-"""What a source reads, as chunks: files of one format, a table in memory, a folder of texts."""
+"""What a source reads, as chunks: files, or a table in memory."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import sys
-import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
@@ -29,14 +28,21 @@ from rosenblatt.data.bytes import (
     read_blocks,
 )
 from rosenblatt.data.cells import MISSING_WORDS, Words
+from rosenblatt.data.columnar import BATCH_ROWS, columnar_sample, read_columnar, select
 from rosenblatt.data.formats import FORMATS, Format, Parsing, detect_format, named_format
+from rosenblatt.data.samples import PLACE_BYTES, Sampled, block_at, places, slices
 from rosenblatt.data.sparse_lines import Lines
-from rosenblatt.data.text_tables import SAMPLE_BYTES, Dialect, detect_dialect
+from rosenblatt.data.text_tables import (
+    SAMPLE_BYTES,
+    Dialect,
+    detect_dialect,
+    is_json_array,
+    json_array_as_lines,
+)
 from rosenblatt.errors import DataError, NoRowsError, counted, listed, shown, visible
 
-BATCH_ROWS = 8192
 _MANY_COLUMNS = 10_000
-_PIECE_BYTES = 4 << 20  # of text files
+_LOOK_BYTES = 1 << 10  # that tell an array of JSON objects from lines
 
 # Reads a chunk when called, in any thread.
 Piece = Callable[[], Chunk | Lines]
@@ -56,6 +62,9 @@ class Reader:
     schema: pa.Schema | None = None  # the columns of a table, if known without reading
     _first_file: ByteSource | None = None  # opened to detect the format, not yet read
     _head: pa.Table | None = None
+    _head_lines: Callable[[int], int] = partial(add, 1)
+    _sample: list[pa.Table] | None = None
+    _has_one_format = True
     # The part of which the head was read, and its chunks from the first on.
     _begun: tuple[Any, Iterator[Any]] = None, iter(())
 
@@ -78,6 +87,7 @@ class Reader:
         self._skip, self._block_bytes, self._stream = skip, block_bytes, stream
         self._first_file = ByteSource(files[0], stream, live)
         self.format = format or detect_format(files[0], self._first_file.head)
+        self._has_one_format = format is not None
 
     def head(self) -> pa.Table:
         """The first rows of the first file, with all columns; iteration still starts with them."""
@@ -92,15 +102,72 @@ class Reader:
             if self.kind.batches is not None:
                 refuse_duplicate_names(chunk.table.column_names, self.files[0])
             if not chunk.bad or self._skip:
-                first = partial(_select, chunk, None)
-            self._head = chunk.table
+                first = partial(select, chunk, None)
+            self._head, self._head_lines = chunk.table, chunk.line_of
             self._begun = self._first_part, chain([first], items)
         return self._head
 
+    def head_chunk(self) -> Chunk:
+        """The first rows with their lines."""
+        return Chunk(self.head(), self.files[0], self._head_lines)
+
+    def sample(self) -> list[pa.Table]:
+        """Rows from all over the files, place by place; the first ones, where that is costly."""
+        if self._sample is None:
+            self._sample = self._read_sample() or slices(self.head())
+        return self._sample
+
+    def _read_sample(self) -> list[pa.Table]:
+        """Rows from all over the files; empty if the head has as many, or they cannot be read."""
+        head, files = self.head(), self._sampled_files()
+        is_small = len(files) == 1 and (files[0].only_begin or files[0].size <= self._block_bytes)
+        if is_small and self.kind.batches is None:
+            return []
+        how, tables = self._parsing(head.column_names, True), []
+        if self.kind.batches is not None:
+            return columnar_sample([f.path for f in files], self.kind, self._open_raw, head.schema)
+        for file, at in places(files, PLACE_BYTES):
+            if block := block_at(file, at, self._open_raw):
+                known = head.column_names
+                if file.dialect is not None:
+                    known = [name for name in known if name in file.dialect.names]
+                chunk = self._parse(block, file.dialect, how._replace(columns=known), self.kind)
+                assert isinstance(chunk, Chunk), "only tables are sampled"
+                tables.append(chunk.table)
+        return [table for table in tables if table.num_rows]
+
+    def _sampled_files(self) -> list[Sampled]:
+        """The files as far as they can be sampled: those of the first format, on a disk."""
+        files: list[Sampled] = []
+        if self._stream is not None or not self.kind.names_columns:
+            return files
+        for path in self.files:
+            if is_stream(path) or self._kind_of(path) is not self.kind:
+                continue
+            if self.kind.batches is not None:
+                files.append(Sampled(path, 0))
+                continue
+            source = ByteSource(path)
+            dialect = dialect_of(source, self.kind, self.header, self._names_mentioned())
+            begin = source.compression is not None or is_json_array(source.head(_LOOK_BYTES))
+            files.append(Sampled(path, Path(path).stat().st_size, dialect, begin))
+            source.close()
+        return files
+
+    def _open_raw(self, path: str) -> pa.NativeFile:
+        """A file open for reading at any place."""
+        return pa.OSFile(path)
+
     @property
     def kind(self) -> Format:
-        """The record of the format."""
+        """The record of the format, of the first file if there are several."""
         return FORMATS[self.format]
+
+    def _kind_of(self, part: Any) -> Format:
+        """The format of a file: tables may be of several."""
+        named = None if self._has_one_format else named_format(part)
+        kind = self.kind if named is None else FORMATS[named]
+        return kind if kind.names_columns and self.kind.names_columns else self.kind
 
     @property
     def column_names(self) -> list[str]:
@@ -167,6 +234,8 @@ class Reader:
 
         None means all columns; `numbers` are the columns of CSV and TSV that hold numbers.
         """
+        if columns is None and len(self.parts) > 1 and self.kind.names_columns:
+            columns = self.column_names
         how = self._parsing(columns, self._skip, numbers)
         for part in self.parts:
             (begun, items), self._begun = self._begun, (None, iter(()))
@@ -183,10 +252,11 @@ class Reader:
 
     def _items(self, part: Any, columns: list[str] | None) -> Iterator[Any]:
         """The chunks of a part as functions of a :class:`Parsing`."""
-        if self.kind.batches is not None:
-            return (partial(_select, c, self.kind) for c in self._columnar(part, columns))
+        kind = self._kind_of(part)
+        if kind.batches is not None:
+            return (partial(select, c, kind) for c in self._columnar(part, columns, kind))
         dialect, blocks = self._open(part)
-        return (partial(self._parse, block, dialect) for block in blocks)
+        return (partial(self._parse, block, dialect, kind=kind) for block in blocks)
 
     def _parsing(
         self, columns: list[str] | None, skip: bool, numbers: Collection[str] = ()
@@ -197,13 +267,15 @@ class Reader:
         bits, multilabel, text = self.bits, self.multilabel, self.text_column
         return Parsing(columns, skip, numbers, self.missing, None, schema, bits, multilabel, text)
 
-    def _parse(self, block: Block, dialect: Dialect | None, how: Parsing) -> Chunk | Lines:
-        assert self.kind.parse is not None, "formats of columns have no blocks"
-        chunk = self.kind.parse(block, how._replace(dialect=dialect))
+    def _parse(
+        self, block: Block, dialect: Dialect | None, how: Parsing, kind: Format
+    ) -> Chunk | Lines:
+        assert kind.parse is not None, "formats of columns have no blocks"
+        chunk = kind.parse(block, how._replace(dialect=dialect))
         return chunk._replace(size=len(block.array))
 
-    def _columnar(self, path: str, columns: list[str] | None) -> Iterator[Chunk]:
-        return read_columnar(path, self.kind, columns, BATCH_ROWS)
+    def _columnar(self, path: str, columns: list[str] | None, kind: Format) -> Iterator[Chunk]:
+        return read_columnar(path, kind, columns, BATCH_ROWS)
 
     def blocks(self) -> Iterator[Block]:
         """The lines of all files, for formats of lines."""
@@ -212,17 +284,22 @@ class Reader:
 
     def _open(self, path: str) -> tuple[Dialect | None, Iterator[Block]]:
         """The dialect of CSV and TSV, else None, and the blocks of a file after its header."""
-        source = self._bytes(path)
-        dialect = dialect_of(source, self.kind, self.header, self._mentioned)
+        source, kind = self._bytes(path), self._kind_of(path)
+        header = self.header if self.kind.delimiters else None
+        if kind.name == "jsonl" and is_json_array(source.head(_LOOK_BYTES)):
+            return None, iter([json_array_as_lines(source)])
+        dialect = dialect_of(source, kind, header, self._names_mentioned())
         if dialect is None:
             return None, self._blocks(source, None)
-        names = list(dialect.names)
         if self._head is None:
             self.header = dialect.header
-        elif names != self._head.column_names:
-            message = f"the columns are {listed(names)}, not as in the first file"
-            raise DataError(message, path=source.path, line=1)
+        elif not dialect.header:
+            check_width(dialect, self._head.column_names, source.path)
         return dialect, self._blocks(source, dialect)
+
+    def _names_mentioned(self) -> Collection[str]:
+        """The names that tell a header from data: also those of the first file."""
+        return self._mentioned if self._head is None else self._head.column_names
 
     def _blocks(self, source: ByteSource, dialect: Dialect | None) -> Iterator[Block]:
         start = dialect.start if dialect else 0
@@ -248,19 +325,11 @@ class Reader:
         return ByteSource(path)
 
 
-def _select(chunk: Chunk, format: Format | None, how: Parsing) -> Chunk:
-    """A chunk with some of its columns; one from a `format` of columns is validated.
-
-    Arrow does not check the offsets in Arrow files, nor whether Parquet strings are UTF-8.
-    """
-    table = chunk.table if how.columns is None else chunk.table.select(how.columns)
-    if format is None:
-        return chunk._replace(table=table)
-    try:
-        table.validate(full=True)
-    except pa.ArrowException as error:
-        raise _unreadable(format, error, chunk.path, chunk.line_of(0) - 1) from None
-    return chunk._replace(table=table, size=table.nbytes)
+def check_width(dialect: Dialect, expected: Sequence[str], path: str) -> None:
+    """Raise DataError for a file without a header that has not as many columns as the first."""
+    if len(dialect.names) != len(expected):
+        message = f"the columns are {listed(dialect.names)}, not as in the first file: "
+        raise DataError(message + listed(expected), path=path, line=1)
 
 
 def refuse_duplicate_names(names: list[str], path: str, is_detected: bool = False) -> None:
@@ -309,40 +378,6 @@ def _sample(source: ByteSource) -> bytes:
         size *= 2
 
 
-def read_columnar(
-    path: str,
-    format: Format,
-    columns: list[str] | None,
-    rows: int,
-    open: Callable[[str], pa.NativeFile] = pa.OSFile,
-    groups: range | None = None,
-) -> Iterator[Chunk]:
-    """Read a file of a format that holds columns, or `groups` of its parts, in batches.
-
-    Lines are rows, counted from 1. The chunks are not validated.
-    """
-    done = 0
-    if is_stream(path):
-        name = "<stdin>" if path == STDIN else path
-        message = f"{format.name} cannot be read from standard input or a pipe; name a file"
-        raise DataError(message, path=name)
-    assert format.batches is not None, "formats of lines are read by blocks"
-    try:
-        with open(path) as file:
-            for batch in format.batches(file, columns, rows, groups):
-                # Decodes the names, which may not be UTF-8.
-                table = pa.Table.from_arrays(batch.columns, names=batch.schema.names)
-                yield Chunk(table, path, partial(add, done + 1))
-                done += batch.num_rows
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise _unreadable(format, error, path, done) from None
-
-
-def _unreadable(format: Format, error: Exception, path: str, done: int) -> DataError:
-    message = f"the {format.name.capitalize()} file cannot be read: {error}"
-    return DataError(message, path=path, line=done + 1 if done else None)
-
-
 class TableReader(Reader):
     """A table in memory."""
 
@@ -364,6 +399,9 @@ class TableReader(Reader):
             raise DataError("the table has no rows", path=self.files[0])
         return self._table.slice(0, BATCH_ROWS)
 
+    def _read_sample(self) -> list[pa.Table]:
+        return slices(self._table)
+
     def pieces(self, columns: list[str] | None, numbers: Collection[str] = ()) -> Iterator[Piece]:
         """Slices of the table."""
         table = self._table if columns is None else self._table.select(columns)
@@ -373,79 +411,3 @@ class TableReader(Reader):
             part = table.slice(start, BATCH_ROWS)
             share = size * part.num_rows // table.num_rows
             yield partial(Chunk, part, self.files[0], partial(add, start + 1), 0, share)
-
-
-def is_text_folder(path: str) -> bool:
-    """Whether a folder has folders in it."""
-    folder = Path(path)
-    return folder.is_dir() and any(
-        entry.is_dir() and not entry.name.startswith(".") for entry in folder.iterdir()
-    )
-
-
-class TextFolderReader(Reader):
-    """A folder with a folder per class, in which every text file is a row.
-
-    As rows are learned in order, they are sorted by a hash of their names, which mixes the classes.
-    """
-
-    def __init__(self, folder: str, skip: bool) -> None:
-        self.files, self.format, self.header = [folder], "folder", True
-        self._skip = skip
-        root = Path(folder)
-        classes = sorted(e for e in root.iterdir() if e.is_dir() and not e.name.startswith("."))
-        rows = [
-            (file.relative_to(root).as_posix(), where.name)
-            for where in classes
-            for file in sorted(where.rglob("*"))
-            if file.is_file() and not file.name.startswith(".")
-        ]
-        self._rows = sorted(rows, key=lambda row: (zlib.crc32(row[0].encode()), row[0]))
-        if not self._rows:
-            raise DataError("there are no text files in its folders", path=folder)
-
-    def head(self) -> pa.Table:
-        """The rows of the first files."""
-        chunk = next(self.pieces(None))()
-        assert isinstance(chunk, Chunk)
-        if chunk.table.num_rows == 0:
-            raise DataError("no file can be read as UTF-8", path=self.files[0])
-        return chunk.table
-
-    def fingerprint(self) -> dict[str, Any]:
-        """A digest of the names and sizes of the text files."""
-        digest, root = hashlib.sha256(), Path(self.files[0])
-        for name, _ in self._rows:
-            digest.update(f"{name} {(root / name).stat().st_size}\n".encode())
-        return {"format": "folder", "rows": len(self._rows), "sample": digest.hexdigest()}
-
-    def pieces(self, columns: list[str] | None, numbers: Collection[str] = ()) -> Iterator[Piece]:
-        """Some megabytes of files per piece."""
-        root, start, size = Path(self.files[0]), 0, 0
-        for end, (name, _) in enumerate(self._rows, start=1):
-            size += (root / name).stat().st_size
-            if size >= _PIECE_BYTES or end == len(self._rows):
-                yield partial(self._read, start, end, columns, size)
-                start, size = end, 0
-
-    def _read(self, start: int, end: int, columns: list[str] | None, size: int) -> Chunk:
-        labels, texts, bad = [], [], 0
-        for name, label in self._rows[start:end]:
-            path = Path(self.files[0]) / name
-            try:
-                with path.open("rb") as file:
-                    content = file.read(LONGEST_ROW + 1)
-                if len(content) > LONGEST_ROW:
-                    raise DataError(TOO_LONG, path=path)
-                texts.append(content.decode("utf-8-sig"))
-                labels.append(label)
-            except UnicodeDecodeError as error:
-                if not self._skip:
-                    content = shown(error.object[error.start : error.start + 20])
-                    raise DataError(f"expected UTF-8, found {content}", path=path) from None
-                bad += 1
-            except OSError as error:
-                raise DataError(f"cannot be read: {error.strerror}", path=path) from None
-        table = pa.table({"label": labels, "text": pa.array(texts, pa.large_string())})
-        chosen = table if columns is None else table.select(columns)
-        return Chunk(chosen, self.files[0], partial(add, start + 1), bad, size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,12 +16,24 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.arrow_tables import Chunk, check_chunk, labelled_rows, weights_of
+from rosenblatt.data.arrow_tables import (
+    Chunk,
+    check_chunk,
+    labelled_rows,
+    stray_message,
+    weights_of,
+)
 from rosenblatt.data.bytes import is_stream
 from rosenblatt.data.cells import label_strings
 from rosenblatt.data.columns import Column, guess_columns
 from rosenblatt.data.features import Features
-from rosenblatt.data.labels import LabelSets, indicator_columns, sorted_labels, split_labels
+from rosenblatt.data.labels import (
+    LabelSets,
+    are_amounts,
+    indicator_columns,
+    sorted_labels,
+    split_labels,
+)
 from rosenblatt.data.readers import Piece, Reader
 from rosenblatt.data.sparse_lines import Lines, with_labels
 from rosenblatt.errors import DataError, listed, shown
@@ -30,12 +43,25 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 _END: Any = object()
 
+_MOST_STRAYS = 0.25  # of the cells of a column of numbers or dates may be none
+_NAMED_STRAYS = 5  # of each column
+MOST_NAMED = 20  # of all
 MOST_CLASSES = 1000
 TOO_MANY = (
     f"there are more than {MOST_CLASSES:,} different labels, and a model holds a weight for each "
     "feature and label; if this column holds names or amounts rather than classes, name another "
     "one as the label, else put rare labels together, or train one model per group of labels"
 )
+
+
+_AMOUNTS = (
+    "there are {:,} labels such as {}: these are amounts, not classes; for regression take another "
+    "program, such as scikit-learn's SGDRegressor, or make ranges of them, as pandas.cut does"
+)
+
+
+class StrayCellsWarning(UserWarning):
+    """Some cells of a column of numbers or dates are neither, and count as missing."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +100,7 @@ class _Hashed(NamedTuple):
     names: list[str]
     codes: np.ndarray | None
     missing: Mapping[str, int]
+    strays: Mapping[str, np.ndarray]
 
 
 class Source:
@@ -95,9 +122,12 @@ class Source:
         Further columns of a table for ``Batch.table``, as in the file; None for all.
     rows, bad : int
         Rows read and rows skipped by the latest pass.
-    missing : Counter
-        Missing values by column, of the latest pass. Rows that were left out because they have no
-        label count for its column.
+    missing, strays : Counter
+        Missing values by column, and cells that are no numbers or dates in columns of such, which
+        count as missing, of the latest pass. Rows that were left out because they have no label
+        count for its column.
+    named_strays : list of tuples
+        File, line, column and content of the first such cells of each column.
     """
 
     def __init__(
@@ -118,6 +148,8 @@ class Source:
         self._weight: str | None = None
         self.rows = self.bad = 0
         self.missing: Counter[str] = Counter()
+        self.strays: Counter[str] = Counter()
+        self.named_strays: list[tuple[str, int, str, str]] = []
         self._closed = classes is not None
         self.has_header = reader.kind.names_columns and reader.header is not False
 
@@ -127,8 +159,12 @@ class Source:
         self.label_sets = self.label_sets if label_sets is None else label_sets
 
     def __iter__(self) -> Iterator[Batch]:
-        self.rows, self.bad, self.missing = 0, 0, Counter()
+        self._begin()
         return self.batches()
+
+    def _begin(self) -> None:
+        self.rows, self.bad, self.named_strays = 0, 0, []
+        self.missing, self.strays = Counter(), Counter()
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """The batches from number `start` on; counts are not reset."""
@@ -140,7 +176,7 @@ class Source:
 
     def map_batches(self, work: Callable[[Batch], Result]) -> Iterator[Result]:
         """The results of `work` on each batch, without labels, in order, by several threads."""
-        self.rows, self.bad, self.missing = 0, 0, Counter()
+        self._begin()
 
         def apply(piece: Piece) -> tuple[_Hashed, Result]:
             hashed = self._hash(piece)
@@ -168,7 +204,8 @@ class Source:
             codes = part.codes if self.labelled else None
             batch = Batch(part.rows, None, part.weights, None, part.size)
             unlabelled = before - len(part.codes)
-            return _Hashed(batch, part, part.names, codes, {"": unlabelled} if unlabelled else {})
+            missing = {"": unlabelled} if unlabelled else {}
+            return _Hashed(batch, part, part.names, codes, missing, {})
         label, names, codes = self.features.label if self.labelled else None, [], None
         chunk = self._check(part, label)
         if label is not None:
@@ -176,13 +213,13 @@ class Source:
             labels = labels.fill_null("") if self.features.multilabel else labels
             coded = labels.dictionary_encode()
             names, codes = coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
-        rows, missing = self.features.rows_and_missing(chunk.table)
+        rows, missing, strays = self.features.hashed(chunk.table)
         left_out = part.table.num_rows - chunk.table.num_rows - (chunk.bad - part.bad)
         if label is not None and left_out:
             missing = missing | {label: left_out}
         weights = None if self._weight is None else weights_of(chunk, self._weight)
         batch = Batch(rows, None, weights, chunk.table, part.size)
-        return _Hashed(batch, chunk, names, codes, missing)
+        return _Hashed(batch, chunk, names, codes, missing, strays)
 
     def weigh_by(self, name: str) -> None:
         """Use a column for the weights of the rows; it is then not a feature."""
@@ -207,9 +244,13 @@ class Source:
         head = Chunk(self._reader.head().select(columns), self.files[0], partial(add, 1))
         return self._check(head, self.features.label if self.labelled else None).table
 
-    def first_rows(self) -> pa.Table | None:
+    def first_chunk(self) -> Chunk | None:
         """The first rows with all columns, as in the file; None for sparse formats."""
-        return self._reader.head() if self.features.origin == "table" else None
+        return self._reader.head_chunk() if self.features.origin == "table" else None
+
+    def sample(self) -> list[pa.Table]:
+        """Rows from all over the files, place by place."""
+        return self._reader.sample()
 
     def _wanted(self) -> list[str] | None:
         """The columns of a table to read; None for all."""
@@ -248,7 +289,9 @@ class Source:
     def _check(self, chunk: Chunk, label: str | None) -> Chunk:
         f, skips = self.features, self._reader.kind.skips_unlabelled
         may_lack = f.multilabel or skips
-        checked = check_chunk(chunk, f.columns, label, self._skip, f.missing_words, may_lack)
+        checked = check_chunk(
+            chunk, f.columns, label, self._skip, f.missing_words, may_lack, cells=self._skip
+        )
         skips = skips and label is not None and not f.multilabel
         return labelled_rows(checked, str(label)) if skips else checked
 
@@ -257,16 +300,52 @@ class Source:
         self.rows += len(hashed.batch)
         self.bad += hashed.chunk.bad
         self.missing.update(hashed.missing)
+        for name, rows in hashed.strays.items():
+            self._count_strays(name, rows, hashed.chunk)
         if hashed.codes is None:
             return None
         table = np.array(self._class_codes(hashed), dtype=np.int32)
         return table[hashed.codes] if len(table) else np.empty(0, np.int32)
 
+    def _count_strays(self, name: str, rows: np.ndarray, chunk: Any) -> None:
+        """Count cells that are no numbers or dates; DataError if they are too many for strays."""
+        before = self.strays[name]
+        self.strays[name] += len(rows)
+        present = self.rows - self.missing[name]
+        if self.strays[name] > _MOST_STRAYS * present:
+            row, column = int(rows[0]), next(c for c in self.features.columns if c.name == name)
+            message = stray_message(column, chunk.table[name][row].as_py())
+            if present > 1:
+                message += (
+                    f"; {self.strays[name]:,} of the first {present:,} cells are none: "
+                    f"say --column {name}=category (columns=), or leave the column out"
+                )
+            raise DataError(message, path=chunk.path, line=chunk.line_of(row), column=name)
+        for row in rows[
+            : max(0, min(_NAMED_STRAYS - before, MOST_NAMED - len(self.named_strays)))
+        ].tolist():
+            cell = shown(chunk.table[name][row].as_py())
+            self.named_strays.append((chunk.path, chunk.line_of(row), name, cell))
+
+    def warn_of_strays(self) -> None:
+        """Warn of the cells that count as missing though there is something in them."""
+        if self.strays:
+            counts = ", ".join(f"{n:,} in {shown(name)}" for name, n in self.strays.most_common(5))
+            named = [
+                f"{path}, line {at}, {shown(c)}: {cell}" for path, at, c, cell in self.named_strays
+            ]
+            warnings.warn(
+                f"cells that are no numbers or dates count as missing: {counts} "
+                f"({'; '.join(named)}); --skip-bad-rows leaves such rows out",
+                StrayCellsWarning,
+                stacklevel=2,
+            )
+
     def _class_codes(self, hashed: _Hashed) -> list[int]:
         """The code of each label in a batch; new labels become classes."""
         separator, names = self.features.separator, hashed.names
         cells = [[n] if separator is None else split_labels(n, separator) for n in names]
-        known = {name: code for code, name in enumerate(self.classes)}
+        before, known = len(self.classes), {name: code for code, name in enumerate(self.classes)}
         for name in sorted_labels({name for labels in cells for name in labels} - known.keys()):
             if self._closed:
                 code = next(i for i, labels in enumerate(cells) if name in labels)
@@ -275,6 +354,9 @@ class Source:
                 raise DataError(TOO_MANY, path=self.files[0], column=self.features.label)
             known[name] = len(self.classes)
             self.classes.append(name)
+        if len(known) > before and (amounts := are_amounts(self.classes, self.rows)):
+            message = _AMOUNTS.format(len(amounts), ", ".join(amounts[:3]))
+            raise DataError(message, path=self.files[0], column=self.features.label)
         if separator is None:
             return [known[name] for name in names]
         return [self.label_sets.number(known[label] for label in labels) for labels in cells]
@@ -287,7 +369,7 @@ class Source:
 
 
 def _number_names(columns: Iterable[Column]) -> set[str]:
-    return {c.name for c in columns if c.kind == "number"}
+    return {c.name for c in columns if c.kind == "number" and not c.form}
 
 
 def in_order(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -18,15 +19,17 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import Chunk, Faults, drop_faults
-from rosenblatt.data.bytes import Block
+from rosenblatt.data.bytes import BLOCK_BYTES, Block, ByteSource, read_blocks
 from rosenblatt.data.cells import MISSING_WORDS, Words, is_utf8
-from rosenblatt.errors import NoRowsError, shown
+from rosenblatt.errors import DataError, NoRowsError, shown
 
 SAMPLE_BYTES = 1 << 16
 
 _SAMPLE_ROWS = 50
 _PART_BYTES = 1 << 19  # parsed at a time, to stay in the processor's cache
 _AS_STRINGS = (pa.string(), pa.int64(), pa.float64())
+
+_JSON_ARRAY = re.compile(rb"\s*\[\s*\{")
 
 # A global setting of the csv module: a value may be as long as a row.
 csv.field_size_limit(2**31 - 1)
@@ -171,12 +174,17 @@ def parse_csv(
 ) -> Chunk:
     """Parse the wanted columns of a block without a header.
 
-    Columns in `numbers` become float64, null where missing, all others strings. If Arrow cannot
-    parse the block, all become strings. A row that is not UTF-8 or has a wrong number of values
+    Columns in `numbers` become float64, null where missing, all others strings. If a cell is not
+    a number, all become strings. A row that is not UTF-8 or has a wrong number of values
     raises DataError or, with `skip`, is skipped.
     """
     types = {name: pa.float64() if name in numbers else pa.string() for name in columns}
-    table = _csv_by_arrow(block, dialect, types, missing) if is_utf8(block.array) else None
+    table = None
+    if is_utf8(block.array):
+        table = _csv_by_arrow(block, dialect, types, missing)
+        if table is None and numbers:
+            strings = dict.fromkeys(columns, pa.string())
+            table = _csv_by_arrow(block, dialect, strings, missing)
     if table is None:
         return _csv_by_rows(block, dialect, columns, skip)
     return Chunk(table, block.path, partial(_line_of, block, dialect))
@@ -266,6 +274,28 @@ def parse_json(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:
     if table is None:
         return _json_by_rows(block, schema, skip)
     return Chunk(table, block.path, block.filled_line)
+
+
+def is_json_array(head: bytes) -> bool:
+    """Whether a file begins like an array of JSON objects.
+
+    >>> is_json_array(b'[ {"a": 1}'), is_json_array(b'{"a": [1]}')
+    (True, False)
+    """
+    return _JSON_ARRAY.match(head) is not None
+
+
+def json_array_as_lines(source: ByteSource) -> Block:
+    """The objects of a JSON array, one per line, so that lines count them."""
+    content = b"".join(block.data for block in read_blocks(source, BLOCK_BYTES))
+    try:
+        values = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        message = f"expected an array of JSON objects: {error}"
+        raise DataError(message, path=source.path) from None
+    lines = (json.dumps(value, ensure_ascii=False, separators=(",", ":")) for value in values)
+    data = "".join(line + "\n" for line in lines)
+    return Block.of(data.encode(errors="surrogatepass"), source.path)
 
 
 def _json_by_arrow(block: Block, schema: pa.Schema | None) -> pa.Table | None:

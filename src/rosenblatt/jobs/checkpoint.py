@@ -42,7 +42,7 @@ _PLAIN = [f.name for f in fields(Progress) if f.type in ("int", "float", "str | 
 class Checkpoint:
     """A folder with a saved run, which is saved again after `seconds`, or after `rows` visits."""
 
-    format, version = "rosenblatt-checkpoint", 5
+    format, version = "rosenblatt-checkpoint", 6
     unreadable = "a checkpoint that this release can read"
     rows_name = "rows"
 
@@ -118,7 +118,7 @@ class Checkpoint:
             "fingerprint": source.fingerprint(),
             "changes": source.last_changes(),
             "classes": source.classes,
-            "counts": [source.rows, source.bad, dict(source.missing)],
+            "counts": [source.rows, source.bad, dict(source.missing), dict(source.strays)],
             "read": [rows.batches, rows.bytes, rows.restarts],
             "store": rows.store.summary(),
             "n_classes": run.learner.n_classes,
@@ -167,8 +167,8 @@ class Checkpoint:
             expect("scales", arrays["scales"], np.floating, (known,))
             rows.rarity = IdfScales(arrays["scales"], float(about["rest"]))
         source.classes, source.label_sets = classes, sets
-        source.rows, source.bad, missing = about["counts"]
-        source.missing = Counter(missing)
+        source.rows, source.bad, missing, strays = about["counts"]
+        source.missing, source.strays = Counter(missing), Counter(strays)
         rows.batches, rows.bytes, rows.restarts = map(int, about["read"])
         self._restore_progress(run, arrays, about)
         if not 0 <= run.progress.position <= len(rows.store):

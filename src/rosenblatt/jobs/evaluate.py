@@ -207,6 +207,7 @@ def evaluate(
         if n_scores > _MOST_SCORES and not keep_scores:
             scores, truth = [], []
     every_score, every_class = (np.concatenate(of) if of else np.empty(0) for of in (scores, truth))
+    source.warn_of_strays()
     trained_on = seen_in_training(model, source)
     return Evaluation(
         model.classes,
@@ -239,6 +240,7 @@ def evaluate_labels(model: Model, source: Source, top: int | None = None) -> Lab
     at_rank = {rank: (hits / (rank * n), hits / total) for rank, hits in right.items()}
     hits, predicted, true = counts
     trained_on = seen_in_training(model, source)
+    source.warn_of_strays()
     return LabelEvaluation(model.classes, n, hits, predicted, true, at_rank, source.bad, trained_on)
 
 

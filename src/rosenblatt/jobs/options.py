@@ -80,16 +80,15 @@ def column_kinds(entries: Iterable[str]) -> dict[str, str]:
     >>> column_kinds(["age=number", "a=b=text"])
     {'age': 'number', 'a=b': 'text'}
     """
-    from rosenblatt.data.columns import KINDS
+    from rosenblatt.data.columns import column_of
 
     kinds = {}
     for entry in entries:
         name, equals, kind = entry.rpartition("=")
         if not equals:
             raise OptionError(f"{entry!r} is not NAME=KIND")
-        if kind not in KINDS:
-            raise OptionError(f"{kind!r} is not a kind of column; the kinds are {', '.join(KINDS)}")
         kinds[name] = kind
+        column_of(name, kind)  # which checks the kind
     return kinds
 
 
@@ -165,9 +164,13 @@ class TrainOptions:
     )
     missing: Iterable[str] | None = _option(
         FEATURE, INPUT,
-        "Values that count as missing, besides empty cells. Default: ? NA N/A NaN nan null NULL "
-        "None. Labels are missing only where empty.",
+        "Values that count as missing, besides empty cells. Default: ? and the words of pandas, "
+        "such as NA n/a #N/A <NA> nan null None. Labels are missing only where empty.",
         given_as=list[str], metavar="WORD",
+    )
+    decimal: str | None = _option(
+        FEATURE, INPUT, "The sign before decimals: a comma for 1.234,5; a point by default.",
+        choices=(".", ","),
     )
     skip_bad_rows: bool = _option(
         PARSING, INPUT, "Skip and count rows that cannot be read.", "--skip-bad-rows", default=False
@@ -177,7 +180,9 @@ class TrainOptions:
     )
     columns: Iterable[str] | Mapping[str, str] | None = _option(
         FEATURE, FEATURES,
-        "Kind of a column: text, category, number, date or ignore. Others are detected.",
+        "Kind of a column: text, category, number, date or ignore; also number:comma, "
+        "date:dayfirst, date:monthfirst, date:seconds, date:milliseconds, and date:age for the "
+        "age of a date as a number. Others are detected.",
         "--column", given_as=list[str], metavar="NAME=KIND", parse=column_kinds,
     )
     ngrams: int | str | tuple[int, int] | None = _option(

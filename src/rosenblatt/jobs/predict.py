@@ -115,6 +115,7 @@ def write_predictions(
             rows += count
             if out == STDOUT:
                 file.flush()
+        source.warn_of_strays()
         return rows
 
 

@@ -240,6 +240,7 @@ class FileRows:
                 self._settle()
             else:
                 yield from self._hand_out()
+        self.source.warn_of_strays()
         if len(self.source.classes) < 2:
             message = f"at least two classes are needed, but {self._what_was_found()}"
             raise DataError(message, path=self.source.files[0], column=self.source.features.label)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rosenblatt import __version__
-from rosenblatt.data.arrow_tables import is_table_in_memory, to_arrow_table
+from rosenblatt.data.arrow_tables import is_table_in_memory, stray_message, to_arrow_table
 from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import make_strings, spelled_labels
 from rosenblatt.data.features import Features
@@ -154,11 +154,16 @@ class Model:
 
         Parameters
         ----------
-        X : data frame, Arrow table, dict of columns, or list of texts
-            With the columns that the model was trained on. A list of texts is for models of one
-            column of text.
+        X : data frame, Arrow table, dict of columns, list of records, record, or list of texts
+            With the columns that the model was trained on, by name; a record is a dict of one value
+            for each. A list of texts is for models of one column of text.
+
+        Raises
+        ------
+        DataError
+            If a cell of a column of numbers or dates is neither.
         """
-        scores = self.scores(self.features.rows(self._table(X)))
+        scores = self.scores(self._rows(X))
         return scores[:, 0] if len(self.bias) == 1 else scores
 
     @overload
@@ -183,8 +188,15 @@ class Model:
         ['pos', 'neg']
         >>> [[(label, round(p, 2)) for label, p in row] for row in model.predict(["good"], k=2)]
         [[('pos', 0.86), ('neg', 0.14)]]
+        >>> frame = {"label": ["old", "new"] * 20, "age": [70, 5] * 20, "job": ["none"] * 40}
+        >>> model = train(frame, epochs=3)
+        >>> model.predict([{"age": 80, "job": "none"}, {"job": "none", "age": 3}]).tolist()
+        ['old', 'new']
+        >>> model.predict({"age": "many", "job": "none"})
+        Traceback (most recent call last):
+        rosenblatt.errors.DataError: <table>, line 1, column 'age': expected a number, found 'many'
         """
-        scores = self.scores(self.features.rows(self._table(X)))
+        scores = self.scores(self._rows(X))
         if k is not None or threshold is not None:
             return self._best(scores, len(self.classes) if k is None else k, threshold or 0.0)
         decisions = self.decide(scores)
@@ -215,7 +227,7 @@ class Model:
         >>> train(frame, text="text").predict_proba(["good fun", "and"]).round(2).tolist()
         [[0.11, 0.89], [0.45, 0.55]]
         """
-        return self.probabilities(self.scores(self.features.rows(self._table(X))))
+        return self.probabilities(self.scores(self._rows(X)))
 
     def score(self, X: Any, y: Any) -> float:
         """The accuracy; labels are spelled as in training, such as ``true`` or ``1`` for 1.0.
@@ -296,7 +308,7 @@ class Model:
         table = self._table(row)
         if table.num_rows != 1:
             raise ValueError(f"one row is explained at a time, found {table.num_rows}")
-        return self.features.rows(table), table
+        return self._hashed(table), table
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file; it appears whole or not at all. :func:`rosenblatt.load` reads it."""
@@ -352,6 +364,19 @@ class Model:
         classes = counted(len(self.classes), "class", "classes")
         return f"{classes}, {counted(len(self.columns), 'feature')}"
 
+    def _rows(self, X: Any) -> Rows:
+        return self._hashed(self._table(X))
+
+    def _hashed(self, table: Any) -> Rows:
+        """The features of a table, of which every cell can be read."""
+        hashed = self.features.hashed(table)
+        for column in self.features.columns:
+            if column.name in hashed.strays:
+                row = int(hashed.strays[column.name][0])
+                message = stray_message(column, table[column.name][row].as_py())
+                raise DataError(message, path="<table>", line=row + 1, column=column.name)
+        return hashed.rows
+
     def _table(self, X: Any) -> Any:
         import pyarrow as pa
 
@@ -360,6 +385,10 @@ class Model:
         if self.features.origin != "table":
             raise ValueError(f"the model was trained on {self.features.origin} data: use scores()")
         names = [c.name for c in self.features.columns]
+        if isinstance(X, Mapping) and X and not any(map(_is_column, X.values())):
+            X = [X]
+        if isinstance(X, list | tuple) and X and all(isinstance(row, Mapping) for row in X):
+            X = {n: [row.get(n) for row in X] for n in names if any(n in row for row in X)}
         if is_table_in_memory(X) and not hasattr(X, "to_frame"):  # a Series is a list of texts
             table = to_arrow_table(X)
         elif len(names) == 1:
@@ -369,7 +398,7 @@ class Model:
             column = make_strings(values) if is_plain else pa.array(values)
             table = pa.Table.from_arrays([column], names=names)
         else:
-            raise ValueError(f"a table with the columns {', '.join(names)} is expected")
+            raise ValueError(f"a table with the columns {', '.join(names)} is expected, or records")
         absent = [name for name in names if name not in table.column_names]
         if absent:
             raise ValueError(f"the columns {', '.join(absent)} are missing")
@@ -379,6 +408,11 @@ class Model:
         """The model without zero weights and without state, which makes its file smaller."""
         used = self.weights.any(axis=1)
         return replace(self, columns=self.columns[used], weights=self.weights[used], state={})
+
+
+def _is_column(values: Any) -> bool:
+    """Whether a value of a dict is a column, not a cell."""
+    return hasattr(values, "__len__") and not isinstance(values, str | bytes)
 
 
 def labelled(model: Model, source: Source) -> Iterator[tuple[Rows, Array]]:

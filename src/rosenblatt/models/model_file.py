@@ -18,7 +18,8 @@ from rosenblatt.models.model import Array, Model
 from rosenblatt.models.tensorfile import Arrays, epochs_from, expect, reporting_damage
 
 FORMAT = "rosenblatt-model"
-VERSION = 5
+VERSION = 6
+_READ = (5, VERSION)  # in version 5 all dates have an age
 PRECISIONS = ("float32", "float16", "int8")
 # The most bytes that one byte of a file stands for: limits what a small file can allocate.
 _MOST_PER_BYTE = 1024
@@ -122,9 +123,9 @@ def model_from(name: str, arrays: dict[str, Array], about: dict[str, Any]) -> Mo
     if about.get("format") != FORMAT:
         raise ModelFormatError(f"{name} is a {about.get('format')!r} file, not a model")
     version = about.get("version")
-    if version != VERSION:
+    if version not in _READ:
         raise ModelFormatError(
-            f"{name} has format version {version!r}, and this release reads version {VERSION}: "
+            f"{name} has format version {version!r}, and this release reads versions 5 and 6: "
             "train the model again, or use the release that wrote it"
         )
     with reporting_damage(name):
