@@ -262,16 +262,16 @@ class Classifier(ClassifierMixin, BaseEstimator):
         remaining[out] = 0.0
         return out, remaining
 
-    def _plan(self, validate: Any = None) -> Plan:
+    def _plan(self, validate: Any = None, **chosen: Any) -> Plan:
         """The plan of a run."""
         return Plan.of(
             self,
-            keep="last",
             max_epochs=self.max_iter,
             tol=tol_of(self.tol, self.early_stopping),
             patience=patience_of(self.n_iter_no_change, self.early_stopping),
             validate=validate,
             callbacks=self._callbacks(),
+            **{"keep": "last"} | chosen,
         )
 
 

@@ -35,7 +35,7 @@ from rosenblatt.estimators._input import (
 )
 from rosenblatt.estimators.online import learn
 from rosenblatt.learners import Spec, make
-from rosenblatt.learners.examples import Examples, examples_of
+from rosenblatt.learners.examples import ONE, Examples, examples_of
 from rosenblatt.learners.linear import WORTH_STARTING
 from rosenblatt.learners.parts import ONE_RATE
 from rosenblatt.learners.problems import n_problems, votes
@@ -180,7 +180,9 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         with untouched_on_failure(self):
             run = self._prepare(X, y, coef_init, intercept_init, sample_weight, X_val, y_val)
             with progress_bar(type(self).__name__, self.max_iter, self.verbose) as bar:
-                plan = replace(run.plan, callbacks=(*bar, *run.plan.callbacks))
+                plan = run.plan
+                if bar:
+                    plan = replace(plan, callbacks=(*bar, *plan.callbacks))
                 for _ in training.run(run.learner, run.data, plan, run.progress):
                     pass
             self._finish(run)
@@ -209,7 +211,7 @@ class LinearClassifier(SparseCoefMixin, Classifier):
             check_multilabel_options(self)
         copies = check_weights(sample_weight, len(y))
         omega = targets.weights(copies, self.class_weight)
-        rows = float(np.broadcast_to(copies, len(y)).sum())
+        rows = float(len(y) if copies is ONE else copies.sum())
         self._settle_multiclass(rows, multilabel=targets.sets is not None)
         random = check_random_state(self.random_state)
         out, omega_in = self._held_out(targets, omega, X_val, y_val, random)
@@ -236,7 +238,8 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         learner = self._new_learner(examples, len(self.classes_), device)
         base = self._start(learner, examples, coef_init, intercept_init)
         data = Drawn(examples, order, draw, seed_of(self.random_state, random))
-        plan = self._plan(validate)
+        eta = learning_rate(self.learning_rate, self.eta0)
+        plan = self._plan(validate, eta=eta, keep=self.keep)
         return Run(learner, data, plan, Progress(), base, seen.largest, held_out)
 
     def _finish(self, run: Run) -> None:
@@ -432,13 +435,6 @@ class LinearClassifier(SparseCoefMixin, Classifier):
             device=device,
         )
         return make(spec, n_classes, examples.n_features)
-
-    def _plan(self, validate: Any = None) -> Plan:
-        return replace(
-            super()._plan(validate),
-            eta=learning_rate(self.learning_rate, self.eta0),
-            keep=self.keep,
-        )
 
     def _settle_multiclass(self, rows: float, multilabel: bool = False) -> None:
         """Set `multiclass_` by the classes and the number of rows, 0 if unknown."""

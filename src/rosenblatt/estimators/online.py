@@ -28,7 +28,7 @@ from rosenblatt.learners.bound_walk import BoundWalk
 from rosenblatt.learners.examples import ONE, Examples, examples_of
 from rosenblatt.learners.weights import with_new_classes
 from rosenblatt.process import uninterrupted
-from rosenblatt.training import Progress
+from rosenblatt.training import Plan, Progress, learning_rate
 from rosenblatt.training.defaults import MeanSquare
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _rates_ahead(model, examples, y, weights) -> np.ndarray:
     Here, before a row is learned from, fails what may fail: a rate that is computed by a function
     of the caller, and the mean square of the rows.
     """
-    plan, square = model._plan(), model._square
+    plan, square = Plan(learning_rate(model.learning_rate, model.eta0)), model._square
     if not callable(plan.eta) and square.rows is None:
         return plan.etas(1, 0)
     known = model.classes_ if y.ndim == 2 else np.union1d(model.classes_, y)
@@ -363,7 +363,7 @@ class OneByOne:
         self._weight, self._eta = np.ones(1), np.ones(1)
         examples = examples_of(X, np.zeros(1, np.int32), self._weight)
         self._code = examples.codes
-        eta = model._plan().eta
+        eta = learning_rate(model.learning_rate, model.eta0)
         self._rate = eta if callable(eta) else None
         self._eta[0] = 0.0 if callable(eta) else eta
         self._visits, self._steps = model._progress.visits, model._progress.steps

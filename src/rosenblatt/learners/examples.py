@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -20,6 +21,7 @@ ONE = np.ones(1)
 _LAYOUT: Any = ["C_CONTIGUOUS", "ALIGNED"]  # of the arrays that kernels take
 _ENTRIES_PER_CALL = 1 << 27  # stored numbers per kernel call; Ctrl-C works between calls
 _COMPARED = 4096  # rows compared at a time
+_FEW = 1 << 14  # features whose multipliers are kept in memory
 
 
 @dataclass(frozen=True)
@@ -250,10 +252,20 @@ def csr_rows(X: sparse.csr_matrix | sparse.csr_array) -> Csr:
 
 def key_multipliers(n_features: int, word: Any, series: int = 0) -> Array:
     """Random odd numbers, one per feature, for the hash keys of rows; there are two series."""
+    # A table of millions of columns would stay in memory for the sake of a hundredth of a second.
+    draw = _drawn_once if n_features <= _FEW else _drawn
+    return cast(Array, draw(n_features, word, series))
+
+
+def _drawn(n_features: int, word: Any, series: int) -> Array:
     generator, most = np.random.default_rng(1957), np.iinfo(word).max
     for _ in range(series):
         generator.integers(0, most, n_features, dtype=word)
-    return cast(Array, generator.integers(0, most, n_features, dtype=word) | word.type(1))
+    numbers: Array = generator.integers(0, most, n_features, dtype=word) | word.type(1)
+    return numbers
+
+
+_drawn_once = lru_cache(4)(_drawn)
 
 
 def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Array]:
@@ -295,11 +307,7 @@ def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Arra
 
 
 def _keys(examples: Examples, chosen: Array, series: int) -> tuple[Array, Array]:
-    """The hash keys of rows by a series of multipliers, and the bits of their largest magnitudes.
-
-    The multipliers are drawn when they are needed: a table of millions of columns would stay in
-    memory for the sake of a hundredth of a second.
-    """
+    """The hash keys of rows by a series of multipliers, and the bits of their largest numbers."""
     multipliers = key_multipliers(examples.n_features, examples.word, series)
     out, tops = np.empty((2, chosen.size), multipliers.dtype)
     row_keys.keys(row_words(examples.rows, multipliers.dtype), chosen, multipliers, out, tops)

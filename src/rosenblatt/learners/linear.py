@@ -135,8 +135,20 @@ class Linear(CountedByScores):
         """
         predict_first |= self.batch
         visits = self._visits(examples, order, etas, predict_first)
+        screened = None
+        if self.kind == "one" and not (predict_first or self._reads_all) and examples.screened:
+            screened = replace(examples, rows=cast(Any, examples.screened))
         times = [part.clock for part in self.parts]
-        seen, tallies = self._visit(examples, visits, limits, predict_first)
+        seen, tallies, calls = self._calls(visits, limits, screened)
+        if len(calls) == 1 or self.spec.threads == 1 or _size(examples, seen) < WORTH_STARTING:
+            for kernel, arguments in calls:
+                kernel(*arguments)
+        else:
+            with ThreadPoolExecutor(self.spec.threads) as pool:
+                list(pool.map(lambda call: call[0](*call[1]), calls))
+        if screened:
+            read = sum(int(counts[learn.READ]) for counts in tallies)
+            self._reads_all = read > _MOST_READ * sum(len(order) for _, order, _ in visits)
         if self.batch:
             return self._corrected_together(examples, order, float(etas[0]), seen, times)
         if self.averaging and self.is_perceptron:
@@ -146,40 +158,22 @@ class Linear(CountedByScores):
                 self.settle()
         return self._tally(examples, order, seen, tallies, predict_first)
 
-    def _visit(
-        self,
-        examples: Examples,
-        visits: list[Visits],
-        limits: Limits = NO_LIMITS,
-        predict_first: bool = False,
-    ) -> tuple[list[Array], list[Array]]:
-        """Run the kernels; the scores seen and the counts of each part."""
-        screened = None
-        if self.kind == "one" and not (predict_first or self._reads_all) and examples.screened:
-            screened = replace(examples, rows=cast(Any, examples.screened))
-        seen = [
-            part.score_buffer(len(order))
-            for part, (_, order, _) in zip(self.parts, visits, strict=True)
-        ]
-        limits = self._limits(limits)
-        tallies = [counts_of(limits.run) for _ in self.parts]
-        calls = [
-            (part.kernel, part.arguments((screened or rows, *others), limits, counts, scores))
-            for part, (rows, *others), counts, scores in zip(
-                self.parts, visits, tallies, seen, strict=True
-            )
-        ]
-        numbers = sum(s.size for s in seen) * examples.stored // max(1, len(examples))
-        if self.spec.threads == 1 or len(calls) == 1 or numbers < WORTH_STARTING:
-            for kernel, arguments in calls:
-                kernel(*arguments)
-        else:
-            with ThreadPoolExecutor(self.spec.threads) as pool:
-                list(pool.map(lambda call: call[0](*call[1]), calls))
-        if screened:
-            read = sum(int(counts[learn.READ]) for counts in tallies)
-            self._reads_all = read > _MOST_READ * sum(len(order) for _, order, _ in visits)
-        return seen, tallies
+    def _calls(
+        self, visits: list[Visits], limits: Limits = NO_LIMITS, screened: Examples | None = None
+    ) -> tuple[list[Array], list[Array], list[tuple[Any, Any]]]:
+        """The scores and the counts that the kernel calls of all parts fill, and these calls."""
+        if len(self.parts) > 1:
+            limits = NO_LIMITS
+        elif self.is_perceptron and self.kind != "one":
+            limits = limits._replace(longest=UNLIMITED)  # a look at many classes costs as an epoch
+        seen, tallies, calls = [], [], []
+        for part, (examples, order, etas) in zip(self.parts, visits, strict=True):
+            scores, counts = part.score_buffer(len(order)), counts_of(limits.run)
+            visit = (screened or examples, order, etas)
+            calls.append((part.kernel, part.arguments(visit, limits, counts, scores)))
+            seen.append(scores)
+            tallies.append(counts)
+        return seen, tallies, calls
 
     def _visits(
         self, examples: Examples, order: Array, etas: Array, predict_first: bool
@@ -195,14 +189,6 @@ class Linear(CountedByScores):
             pairs = (part.classes for part in self.parts)
             return [(examples, *own) for own in rows_of_pairs(pairs, examples.codes, order, etas)]
         return [(examples, order, etas)] * len(self.parts)
-
-    def _limits(self, limits: Limits) -> Limits:
-        """The limits of a kernel call."""
-        if len(self.parts) > 1:
-            return NO_LIMITS
-        if self.kind == "one" or not self.is_perceptron:
-            return limits
-        return limits._replace(longest=UNLIMITED)  # a look at many classes costs as an epoch
 
     def _tally(
         self,
@@ -299,7 +285,8 @@ class Linear(CountedByScores):
         twin.restore(self.state())
         counts = np.zeros(len(examples.codes), np.int64)
         for _ in range(epochs):
-            seen, _ = twin._visit(examples, [(examples, order, etas)])
+            seen, _, [(kernel, arguments)] = twin._calls([(examples, order, etas)])
+            kernel(*arguments)
             corrected = self.problems.is_corrected(seen[0], examples.codes[order])
             np.add.at(counts, order[corrected], 1)
         return counts
@@ -423,6 +410,11 @@ class Linear(CountedByScores):
         # Without the cache of signs.
         problems = Problems(self.n_classes, self.spec.multiclass, self.spec.thresholds)
         return {**self.__dict__, "_average": None, "problems": problems}
+
+
+def _size(examples: Examples, seen: list[Array]) -> int:
+    """About how many products the scores of a walk take."""
+    return sum(scores.size for scores in seen) * examples.stored // max(1, len(examples))
 
 
 def _joined(arrays: Sequence[Array], axis: int = 0) -> Array:

@@ -28,7 +28,7 @@ class Survey:
     Attributes
     ----------
     largest : float
-        The largest magnitude; NaN or infinity if any number is, and the rest is not to be used.
+        The largest magnitude; infinity if any number is not finite: the rest is not to be used.
     keys : array or None
         The hash key of each row, if asked for.
     screened : Screened or None
@@ -88,13 +88,14 @@ def survey(
         return largest
 
     blocks = max(1, min(n, values.size // _BLOCK))
-    bounds = np.linspace(0, n, blocks + 1).astype(int).tolist()
+    bounds = [n * i // blocks for i in range(blocks + 1)]
     if threads == 1 or blocks == 1:
-        largest = np.max(list(map(look, bounds[:-1], bounds[1:])))
+        tallest = list(map(look, bounds[:-1], bounds[1:]))
     else:
         with ThreadPoolExecutor(threads) as pool:
-            largest = np.max(list(pool.map(look, bounds[:-1], bounds[1:])))
-    return Survey(float(largest), found if keys else None, screened, lengths)
+            tallest = list(pool.map(look, bounds[:-1], bounds[1:]))
+    largest = max(tallest) if all(map(math.isfinite, tallest)) else math.inf
+    return Survey(largest, found if keys else None, screened, lengths)
 
 
 def _magnitude(numbers: Array) -> float:

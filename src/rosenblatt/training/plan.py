@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
@@ -82,7 +82,7 @@ class Plan:
         >>> Plan.of(SimpleNamespace(max_updates=7, tol=0.1), tol=None).max_updates
         7
         """
-        names = [entry.name for entry in fields(cls) if hasattr(owner, entry.name)]
+        names = [name for name in cls.__dataclass_fields__ if hasattr(owner, name)]
         return cls(**{name: getattr(owner, name) for name in names} | chosen)
 
     @property
