@@ -492,3 +492,12 @@ def test_a_kernel_that_was_not_declared_in_a_file_is_not_kept():
     exec("@kernel\ndef nowhere(x): return x + 1", names)
     assert names["nowhere"](1) == 2
     assert jit._cache_path(names["nowhere"].py_func, "i8") is None
+
+
+@kernel
+def upper_half(number):
+    return number >> np.uint64(1)
+
+
+def test_the_largest_unsigned_numbers_are_passed_whole():
+    assert upper_half(np.uint64(2**64 - 1)) == 2**63 - 1

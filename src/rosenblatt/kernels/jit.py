@@ -143,7 +143,9 @@ def types_of(values: tuple[Any, ...], words: list[Any]) -> tuple[Any, ...]:
         elif isinstance(value, np.generic):
             types.append(value.dtype)
             number = value.item()
-            words.append(_integer(_double(number))[0] if isinstance(number, float) else number)
+            if isinstance(number, float):
+                number = _integer(_double(number))[0]
+            words.append(number - (1 << 64) if number >= 1 << 63 else number)
         elif isinstance(value, np.ndarray):
             types += types_of((value.view(np.ndarray),), words)
         else:
