@@ -136,10 +136,19 @@ def _chain(frame: FrameType, entry: str) -> list[tuple[str, str]]:
 def count_members(value: Any) -> int:
     """Arrays and numbers in the arguments of a kernel, those inside tuples counted one by one.
 
-    >>> count_members((1, (2, np.zeros(3)), [4]))
-    4
+    A record of numbers alone, such as the limits of a walk, counts as one.
+
+    >>> count_members((1, (2, np.zeros(3)), [4])), count_members((1, (2, 3)))
+    (4, 2)
     """
-    return sum(map(count_members, value)) if isinstance(value, tuple | list) else 1
+    if not isinstance(value, tuple | list):
+        return 1
+    return sum(1 if _is_record(member) else count_members(member) for member in value)
+
+
+def _is_record(value: Any) -> bool:
+    is_tuple = isinstance(value, tuple)
+    return is_tuple and all(isinstance(member, int | float | np.number) for member in value)
 
 
 # What is run
