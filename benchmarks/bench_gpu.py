@@ -33,6 +33,7 @@ from rosenblatt.gpu.blocks import Blocks
 from rosenblatt.gpu.device import current_device, is_usable
 from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import examples_of
+from rosenblatt.rules.perceptron import Thresholds
 
 COUNTS = Path(__file__).parent / "results" / "mnist_1999_counts.json"
 MOMENTS = (0.1, 1, 2, 3, 4, 10, 30)  # epochs after which the 1999 table looks at a model
@@ -87,7 +88,7 @@ def epochs(blocks: Blocks, examples, count: int, seed: int = 0) -> tuple[list[fl
 
 def thresholds(models: int) -> list[Spec]:
     """One-vs-rest models that differ in their thresholds."""
-    return [Spec(thresholds=(t, t), dtype=np.float32) for t in np.linspace(0, 50, models)]
+    return [Spec(rule=Thresholds(t, t), dtype=np.float32) for t in np.linspace(0, 50, models)]
 
 
 def bench_mnist() -> None:

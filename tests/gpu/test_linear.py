@@ -8,6 +8,7 @@ from rosenblatt.gpu.linear import DeviceLinear
 from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.protocol import Limits
+from rosenblatt.rules.perceptron import Thresholds
 from tests.gpu.standin import StandIn, needs_compiler
 
 pytestmark = needs_compiler
@@ -84,7 +85,13 @@ def test_thresholds_rates_and_a_start_away_from_zero_are_those_of_the_processor(
     X, y = whole_numbers(3)
     rates = np.array([1, 2, 0, 1, 4, 1, 0.5], np.float32)
     examples, host, device = both(
-        X, y, multiclass=multiclass, thresholds=thresholds, rates=rates, averaging=True, padding=2.0
+        X,
+        y,
+        multiclass=multiclass,
+        rule=Thresholds(*thresholds),
+        rates=rates,
+        averaging=True,
+        padding=2.0,
     )
     order = np.arange(len(y), dtype=np.uint64)
     host.walk(examples, order, np.ones(1))
@@ -141,7 +148,7 @@ def test_a_screen_by_tensor_cores_does_not_show(multiclass, monkeypatch):
     generator = np.random.default_rng(4)
     X = np.rint(generator.normal(size=(400, 9)) * 5000).astype(np.float32) / 1024
     y = generator.integers(0, 4, 400).astype(np.int32)
-    examples, host, device = both(X, y, multiclass=multiclass, thresholds=(0.5, 0.5))
+    examples, host, device = both(X, y, multiclass=multiclass, rule=Thresholds(0.5, 0.5))
     assert device.blocks.screens
     order = np.arange(400, dtype=np.uint64)
     for _ in range(3):
@@ -165,7 +172,7 @@ def test_a_screened_run_takes_the_steps_of_one_that_scores_every_row_again(
     y = generator.integers(0, 4, 2000).astype(np.int32)
     omega = generator.uniform(0, 3, 2000) if weights == "large" else None
     options = {"rates": generator.uniform(0.1, 4, 30).astype(np.float32)}
-    options = {"multiclass": multiclass, "thresholds": (0.3, 0.3), "averaging": True} | (
+    options = {"multiclass": multiclass, "rule": Thresholds(0.3, 0.3), "averaging": True} | (
         options if weights == "rated" else {}
     )
 

@@ -13,6 +13,7 @@ from rosenblatt.gpu.linear import DeviceLinear
 from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.protocol import Limits
+from rosenblatt.rules.perceptron import Thresholds
 
 pytestmark = pytest.mark.skipif(not is_usable(), reason="needs a CUDA device and CuPy")
 
@@ -81,7 +82,7 @@ def test_a_screen_by_tensor_cores_changes_no_step():
     generator = np.random.default_rng(0)
     X = np.rint(generator.normal(size=(4000, 64)) * 40).astype(np.float32) / 16 + 1
     y = generator.integers(0, 300, 4000)
-    counts, found, spec = [], [], Spec(thresholds=(1.0, 1.0), dtype=np.float32)
+    counts, found, spec = [], [], Spec(rule=Thresholds(1.0, 1.0), dtype=np.float32)
     for screens in (False, True):
         blocks = Blocks(current_device(), [spec], 300, 64)
         blocks.screens = screens
@@ -99,7 +100,7 @@ def test_a_screened_run_takes_the_steps_of_one_that_scores_every_row_again(weigh
     X, y = real_numbers()
     omega = np.random.default_rng(2).uniform(0.1, 3, (1, len(y))) if weighted else None
     found, updates = [], []
-    spec = Spec(thresholds=(1.0, 1.0), averaging=True, dtype=np.float32)
+    spec = Spec(rule=Thresholds(1.0, 1.0), averaging=True, dtype=np.float32)
     for error in (screen_error(X.shape[1]), 1e30, 1e-12):
         monkeypatch.setattr(blocks_module, "screen_error", lambda features, error=error: error)
         blocks = Blocks(current_device(), [spec], 300, 256)
@@ -133,7 +134,7 @@ def test_where_float32_products_decide_otherwise_the_score_is_within_rounding():
     """Block by block from the same weights: the first other decision of each problem."""
     X, y = real_numbers()
     n, threshold = 300, 1.0
-    spec = Spec(thresholds=(threshold, threshold), dtype=np.float32)
+    spec = Spec(rule=Thresholds(threshold, threshold), dtype=np.float32)
     plain, screened = (Blocks(current_device(), [spec], n, 256) for _ in range(2))
     size = plain.size
     plain.screens, screened.screens, host, others = False, True, plain.device.host, 0

@@ -183,7 +183,7 @@ def test_random_orders(draw, data, layout, options, seed, packed):
             dense=examples.is_dense,
             dtype=examples.dtype,
             averaging=True,
-            thresholds=thresholds(options["mistake"], options["threshold"]),
+            rule=thresholds(options["mistake"], options["threshold"]),
             padding=float(words["padding"] or 0),
         ),
         2,

@@ -13,6 +13,7 @@ from rosenblatt.learners.examples import ONE, examples_of
 from rosenblatt.learners.gram_blocks import GramBlocks
 from rosenblatt.learners.problems import Problems, votes
 from rosenblatt.learners.protocol import Limits
+from rosenblatt.rules.perceptron import Thresholds
 from rosenblatt.training import Drawn, Plan, Progress, run
 
 COLUMNS = ("updates", "updated_rows", "train_error", "epoch")
@@ -69,7 +70,7 @@ def test_the_linear_kernel_takes_the_steps_of_the_linear_learner(
     rows, k = found
     dual = Dual(Problems(k, multiclass, thresholds), source(rows), epochs=epochs)
     primal = make(
-        Spec(multiclass=multiclass, thresholds=thresholds, padding=0.0, dense=True),
+        Spec(multiclass=multiclass, rule=Thresholds(*thresholds), padding=0.0, dense=True),
         k,
         rows.n_features,
     )

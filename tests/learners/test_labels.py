@@ -7,8 +7,9 @@ import pytest
 
 from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import examples_of
+from rosenblatt.rules.perceptron import Thresholds
 
-OPTIONS = {"dense": True, "averaging": True, "thresholds": (0.5, 0.5)}
+OPTIONS = {"dense": True, "averaging": True, "rule": Thresholds(0.5, 0.5)}
 
 
 def problem(n=60, k=4, seed=0):

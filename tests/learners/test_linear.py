@@ -25,6 +25,7 @@ from rosenblatt.learners.dual import Dual
 from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.gram_blocks import GramBlocks
 from rosenblatt.learners.problems import Problems
+from rosenblatt.rules.perceptron import Thresholds
 from rosenblatt.rules.second_order import Arow
 
 STATE = ("weights", "bias", "sums", "bias_sums", "clock")
@@ -46,7 +47,7 @@ def packed(X, codes, omega=None):
 def learner_of(n_classes=2, threshold=1.0, padding=1.0, features=0, **options):
     made = make(
         Spec(
-            thresholds=(threshold, threshold),
+            rule=Thresholds(threshold, threshold),
             padding=padding,
             averaging=True,
             dtype=np.float32,
@@ -295,7 +296,7 @@ def no_denormals():
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_sign_rule_spares_a_score_of_zero_without_denormal_numbers(n_classes, no_denormals):
     rule = rules.thresholds("sign", 0.0)
-    learner = make(Spec(thresholds=rule, dense=True), n_classes, 2)
+    learner = make(Spec(rule=rule, dense=True), n_classes, 2)
     examples = examples_of(np.eye(2), np.zeros(2, np.int32))
     directions = learner.problems.directions(np.zeros((1, len(learner.problems))), np.array([0]))
     assert directions.tolist() == ([[0]] if n_classes == 2 else [[1, 0, 0]])

@@ -23,7 +23,8 @@ from rosenblatt.cluster.engines import Broadcast, Engine, Task, tree_map, tree_s
 from rosenblatt.cluster.manifest import Shard
 from rosenblatt.cluster.shards import Reading, hashed_rows
 from rosenblatt.jobs.options import TrainOptions
-from rosenblatt.jobs.rows import is_held_out, spec_of
+from rosenblatt.jobs.rows import is_held_out
+from rosenblatt.jobs.run import spec_of
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners import make
 from rosenblatt.learners.examples import Examples
@@ -149,7 +150,7 @@ class OpenShard:
         weighs = omega > 0 if omega.size > 1 else np.True_
         self.visited = np.flatnonzero(~is_held & weighs).astype(np.uint64)
         self.held_out = np.flatnonzero(is_held & weighs).astype(np.uint64)
-        spec = spec_of(self.options, None, places.rates)
+        spec = spec_of(self.options, places.rates)
         self.learner: Any = make(spec, len(about["classes"]), len(columns))
         start = self.start["weights"][self.features]
         self.learner.restore(fresh_state(start, self.start["bias"]))

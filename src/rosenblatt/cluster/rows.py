@@ -180,7 +180,7 @@ class ShardedRows:
         constant = (self.reading, most, self.engine.row_cache)
         return list(self.engine.spread(summarize, [(shard, *constant) for shard in shards]))
 
-    def new_learner(self, options: TrainOptions, rule: Any, refit: bool = False) -> MixedLearner:
+    def new_learner(self, options: TrainOptions, refit: bool = False) -> MixedLearner:
         """A learner of the mixed weights, at those of the start model if there is one."""
         bits = self.reading.features.ngrams.bits
         about = {

@@ -227,6 +227,17 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
     return weights
 
 
+def checked_rates(feature_rates: Any, n_features: int) -> np.ndarray:
+    """A finite learning rate per feature, none negative."""
+    rates = np.asarray(feature_rates, dtype=np.float32)
+    if rates.shape != (n_features,) or not (np.isfinite(rates) & (rates >= 0)).all():
+        raise ValueError(
+            f"feature_rates must be {n_features} finite numbers, none negative; got an array of "
+            f"shape {rates.shape}."
+        )
+    return rates
+
+
 def weighted_by_class(
     weights: np.ndarray, class_weight: Any, classes: np.ndarray, codes: np.ndarray, y: Any = None
 ) -> np.ndarray:

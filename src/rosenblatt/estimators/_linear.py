@@ -30,6 +30,7 @@ from rosenblatt.estimators._input import (
     check_multilabel_options,
     check_weights,
     checked_data,
+    checked_rates,
     initial_weights,
     refuse_bad_numbers,
 )
@@ -96,6 +97,7 @@ class LinearClassifier(SparseCoefMixin, Classifier):
     update = "online"
     max_updates = None
 
+    _is_perceptron = True
     _learner: Any
     _shown: Weights | None  # the weights to predict with; None if they are the learner's own
     _places: np.ndarray | None  # the column of each weight of the learner; None if it has all
@@ -180,9 +182,8 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         with untouched_on_failure(self):
             run = self._prepare(X, y, coef_init, intercept_init, sample_weight, X_val, y_val)
             with progress_bar(type(self).__name__, self.max_iter, self.verbose) as bar:
-                plan = run.plan
-                if bar:
-                    plan = replace(plan, callbacks=(*bar, *plan.callbacks))
+                callbacks = (*bar, *run.plan.callbacks)
+                plan = replace(run.plan, callbacks=callbacks) if bar else run.plan
                 for _ in training.run(run.learner, run.data, plan, run.progress):
                     pass
             self._finish(run)
@@ -267,9 +268,9 @@ class LinearClassifier(SparseCoefMixin, Classifier):
 
     def _survey(self, examples: Examples, X: Any) -> Survey:
         """One pass over all rows before training; NaN, infinity and huge numbers are refused."""
-        n_classes, rule = len(self.classes_), self._member_rule()
+        n_classes = len(self.classes_)
         alone = n_problems(n_classes, self.multiclass_) == 1 or self.multiclass_ == "ovo"
-        screens = rule is None and self.update == "online" and alone
+        screens = self._is_perceptron and self.update == "online" and alone
         seen = survey(
             examples,
             keys=is_permuted(self.shuffle),
@@ -280,7 +281,7 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         if not math.isfinite(seen.largest):
             refuse_bad_numbers(self, X)
         most = float(np.finfo(examples.dtype).max)
-        if rule is not None and seen.largest * seen.largest > most:
+        if not self._is_perceptron and seen.largest * seen.largest > most:
             raise ValueError(
                 "The squared lengths of the rows overflow. Scale the features (for example with "
                 "StandardScaler)."
@@ -347,15 +348,6 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         learn(self, X, y, classes, sample_weight)
         return self
 
-    def _describe_online(self) -> None:
-        """Set the attributes after online learning, which has no epochs and does not end."""
-        progress, self._shown = self._progress, None
-        progress.history = []
-        progress.row_updates = None
-        progress.stop_reason = None
-        describe_run(self, progress)
-        self.n_iter_ = 1
-
     # The columns of X and those of the learner
 
     def _unpack(self, dense: bool | None = None) -> None:
@@ -364,7 +356,7 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         width = self.n_features_in_
         if places is None and dense in (None, old.spec.dense):
             return
-        rates = old.rates if places is None else self._rates_in_columns(old.rates)
+        rates = old.spec.rates if places is None else self._rates_in_columns(old.spec.rates)
         dense = old.spec.dense if dense is None else dense
         self._learner = old.untrained(width, dense, rates=rates)
         state = replace(old.state(), before=None)
@@ -378,20 +370,10 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         if len(rates) == 1:
             return rates
         if not isinstance(self.feature_rates, str):
-            return self._given_rates()
+            return checked_rates(self.feature_rates, self.n_features_in_)
         full = np.full(self.n_features_in_ + 1, rates[-1])
         full[self._places] = rates[:-1]
         return full
-
-    def _given_rates(self) -> np.ndarray:
-        """`feature_rates`, where it is an array, checked."""
-        rates = np.asarray(self.feature_rates, dtype=np.float32)
-        if rates.shape != (self.n_features_in_,) or not (np.isfinite(rates) & (rates >= 0)).all():
-            raise ValueError(
-                f"feature_rates must be {self.n_features_in_} finite numbers, none negative; got "
-                f"an array of shape {rates.shape}."
-            )
-        return rates
 
     def _rates(self, examples: Examples) -> np.ndarray:
         """The learning rate of each feature of the examples."""
@@ -399,32 +381,28 @@ class LinearClassifier(SparseCoefMixin, Classifier):
             return ONE_RATE
         if isinstance(self.feature_rates, str):
             return idf_rates(examples)
-        rates = self._given_rates()
+        rates = checked_rates(self.feature_rates, self.n_features_in_)
         return rates if examples.columns is None else np.append(rates[examples.columns], 1.0)
 
     # The learner and its options
-
-    def _member_rule(self) -> Any:
-        """The rule of a member of the family, with its parameters; None for the perceptron."""
-        return None
 
     def _new_learner(self, examples: Examples, n_classes: int, device: str = "cpu") -> Any:
         """A learner with zero weights, on the processor or on a GPU."""
         threads, multiclass = threads_of(self.n_jobs), self.multiclass_
         counts_all = self.max_updates is not None or self.keep == "best"
-        (thresholds, padding), rule = self._rule(n_classes), self._member_rule()
-        if rule is None and threads > 1 and n_classes > 2 and multiclass == "ovr" and counts_all:
+        together = self._is_perceptron and n_classes > 2 and multiclass == "ovr"
+        if threads > 1 and together and counts_all:
             name = "keep='best'" if self.keep == "best" else "max_updates"
             raise ValueError(
                 f"{name} counts over all classes together, which cannot be spread over "
                 f"n_jobs={self.n_jobs} threads. Use n_jobs=None."
             )
-        if rule is None and examples.stored * n_classes < WORTH_STARTING:
+        if examples.stored * n_classes < WORTH_STARTING:
             threads = 1
+        rule, padding = self._rule(n_classes)
         spec = Spec(
             rule=rule,
             multiclass=multiclass,
-            thresholds=thresholds,
             padding=padding,
             averaging=averages(self.keep),
             rates=self._rates(examples),
@@ -444,8 +422,8 @@ class LinearClassifier(SparseCoefMixin, Classifier):
     def _has_auto(self) -> bool:
         return are_in_units(self.threshold, self.fit_intercept and self.intercept_scaling)
 
-    def _rule(self, n_classes: int) -> tuple[tuple[float, float], float]:
-        """The thresholds and the padding, in the present unit; sets the attributes too."""
+    def _rule(self, n_classes: int) -> tuple[Any, float]:
+        """The numbers of the rule and the padding, in the present unit; sets the attributes too."""
         eta = learning_rate(self.learning_rate, self.eta0)
         first = float(eta(1)) if callable(eta) else eta
         joint = self.multiclass_ == "joint" and n_classes > 2
@@ -454,14 +432,11 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         if self.mistake == "margin":
             threshold = threshold_of(self.threshold, square, padding, first, joint)
         self.threshold_, self.intercept_scaling_ = threshold, padding
-        return rules.thresholds(self.mistake, threshold), padding
+        return self._numbers(), padding
 
-    def _use(self, square: MeanSquare) -> None:
-        """Change the unit, and with it the learner's thresholds and padding."""
-        changed, self._square = square.value != self._square.value, square
-        if changed:
-            thresholds, padding = self._rule(len(self.classes_))
-            self._learner.change(rule=self._member_rule(), thresholds=thresholds, padding=padding)
+    def _numbers(self) -> Any:
+        """The numbers of the rule."""
+        return rules.thresholds(self.mistake, self.threshold_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -30,6 +30,7 @@ class FamilyClassifier(LinearClassifier):
     The other parameters and the attributes are those of :class:`rosenblatt.Perceptron`.
     """
 
+    _is_perceptron = False
     _records: tuple[Rule, ...] = ()
 
     def __init__(
@@ -73,13 +74,13 @@ class FamilyClassifier(LinearClassifier):
         self.feature_rates = feature_rates
         self.n_jobs = n_jobs
 
-    def _member_rule(self) -> Any:
+    def _numbers(self) -> Any:
         own = {name: getattr(self, name) for name in self._records[0].parameters}
         return _chosen(self._records, own).with_parameters(**own)
 
     def _check_options(self) -> None:
         super()._check_options()
-        self._member_rule()
+        self._numbers()
         own = {name: getattr(self, name) for name in self._records[0].parameters}
         if self.warm_start and _chosen(self._records, own).storage == "adaptive":
             raise ValueError(

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 
-from rosenblatt.estimators._classifier import untouched_on_failure
+from rosenblatt.estimators._classifier import describe_run, untouched_on_failure
 from rosenblatt.estimators._input import (
     FLOATS,
     Targets,
@@ -24,8 +24,8 @@ from rosenblatt.estimators._input import (
     checked_data,
     weighted_by_class,
 )
-from rosenblatt.learners.bound_walk import BoundWalk
 from rosenblatt.learners.examples import ONE, Examples, examples_of
+from rosenblatt.learners.parts import BoundWalk
 from rosenblatt.learners.weights import with_new_classes
 from rosenblatt.process import uninterrupted
 from rosenblatt.training import Plan, Progress, learning_rate
@@ -68,7 +68,7 @@ def learn(model, X, y, classes=None, sample_weight=None, predict_first=False) ->
             if predict_first:
                 codes[: first.size] = first
                 guesses.append((rows, model.classes_, codes))
-        model._describe_online()
+        _describe(model)
         model._calibrate_online(
             scores_before,
             n_known,
@@ -91,7 +91,7 @@ def _rates_ahead(model, examples, y, weights) -> np.ndarray:
         return plan.etas(1, 0)
     known = model.classes_ if y.ndim == 2 else np.union1d(model.classes_, y)
     batch, order = _labelled(model, examples, y, weights, 0, len(y), known)
-    for _ in square.visits(batch, order, model._learner.rates):
+    for _ in square.visits(batch, order, model._learner.spec.rates):
         pass
     return plan.etas(model._progress.visits + 1, order.size)
 
@@ -109,9 +109,26 @@ def _stretches(model, examples, y, weights) -> Iterator[tuple[Examples, np.ndarr
             first = _predicted_code(model, examples, start, known)
             _learn_classes(model, examples, known)
         batch, order = _labelled(model, examples, y, weights, start, end, model.classes_)
-        for rows, square in model._square.visits(batch, order, model._learner.rates):
-            model._use(square)
+        for rows, square in model._square.visits(batch, order, model._learner.spec.rates):
+            _use(model, square)
             yield batch, rows, first if start in rows[:1] else first[:0]
+
+
+def _use(model, square: MeanSquare) -> None:
+    """Change the unit, and with it the numbers of the learner's rule and its padding."""
+    changed, model._square = square.value != model._square.value, square
+    if changed:
+        rule, padding = model._rule(len(model.classes_))
+        model._learner.change(rule=rule, padding=padding)
+
+
+def _describe(model) -> None:
+    """Set the attributes after online learning, which has no epochs and does not end."""
+    progress, model._shown = model._progress, None
+    progress.history = []
+    progress.row_updates = progress.stop_reason = None
+    describe_run(model, progress)
+    model.n_iter_ = 1
 
 
 def _online_examples(model, X, y, classes, sample_weight) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -377,4 +394,4 @@ class OneByOne:
         progress.visits, progress.steps = self._visits, self._steps
         progress.updates += self._walk.updates
         self._walk = None
-        self.model._describe_online()
+        _describe(self.model)

@@ -47,7 +47,7 @@ def problem_table(specs: Sequence[Spec], n_classes: int) -> np.ndarray[Any, np.d
         sides = [(-1, c) for c in range(n_classes)]
     for number, spec in enumerate(specs):
         rows = table[number * per_model : (number + 1) * per_model]
-        rows["below"], rows["above"] = (rounded_down(t, dtype) for t in spec.thresholds)
+        rows["below"], rows["above"] = (rounded_down(t, dtype) for t in spec.rule)
         rows["padding"] = spec.padding * spec.padding
         rows["negative"], rows["positive"] = zip(*sides, strict=True)
         rows["model"], rows["active"] = number, 1
@@ -383,14 +383,6 @@ class Blocks:
             )
             for i in range(m)
         ]  # fmt: skip
-
-    def keep_rows(self, examples: Examples, X: Any) -> None:
-        """Walk over X, on the device, where these examples are given."""
-        host = examples.rows.X  # type: ignore[union-attr]
-        self._cached_rows[id(host)] = (
-            host,
-            Resident(self.device, X.astype(host.dtype, copy=False)),
-        )
 
     def use_rows(self, examples: Examples, X: Any) -> None:
         """Take the rows of these examples from X, which lies on the device."""

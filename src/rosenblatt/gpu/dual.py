@@ -17,6 +17,7 @@ from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.log import DualState, Log, Moment, votes
 from rosenblatt.learners.problems import Problems
 from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
+from rosenblatt.rules.perceptron import Thresholds
 
 VOTE_MEGABYTES = 6144  # of memory for kernel entries when all weights vote
 _SHARE_OF_MEMORY = 0.7  # of the free GPU memory that Gram entries may take
@@ -148,7 +149,8 @@ class DeviceDual(Logged):
         super().__init__(problems, gram, state)
         self.device = gram.device
         n, state = len(problems), self._initial
-        spec = Spec(None, problems.multiclass, problems.thresholds, padding=0.0)
+        rule = Thresholds(*problems.thresholds)
+        spec = Spec(rule, problems.multiclass, padding=0.0)
         table = problem_table([spec], problems.n_classes)
         xp = self.device.xp
         with translated_errors(), self.device.main:

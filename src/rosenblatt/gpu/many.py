@@ -266,7 +266,7 @@ def _groups(runs: list[Run]) -> list[list[Run]]:
         key = (
             learner.n_classes,
             learner.spec.multiclass,
-            learner.rates.tobytes(),
+            learner.spec.rates.tobytes(),
             data.draw,
             data.seed,
             data.rows.tobytes() if data.draw == "fixed" else b"",

@@ -176,7 +176,7 @@ class Checkpoint:
         if run.progress.kept is not None:
             weights = run.progress.kept.weights.weights
             expect("kept", weights, np.floating, (problems, weights.shape[1]))
-        run.learner = rows.new_learner(run.options, run.rule, n_classes=n_classes)
+        run.learner = rows.new_learner(run.options, n_classes=n_classes)
         run.learner.restore(state)
         if run.phase != "reading":  # while reading, classes and features may still turn up
             if n_classes != known_classes(source):

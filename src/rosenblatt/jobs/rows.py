@@ -14,9 +14,10 @@ from rosenblatt.data import Batch, Source
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError, counted
 from rosenblatt.jobs.options import TrainOptions
+from rosenblatt.jobs.run import spec_of
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
-from rosenblatt.learners import Spec, make
+from rosenblatt.learners import make
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.parts import ONE_RATE
 from rosenblatt.learners.rates import SAMPLE, IdfScales, rarity_of
@@ -79,12 +80,12 @@ class FileRows:
         """Prepare the first epoch; here nothing, as that epoch reads the rows."""
 
     def new_learner(
-        self, options: TrainOptions, rule: Any, refit: bool = False, n_classes: int | None = None
+        self, options: TrainOptions, refit: bool = False, n_classes: int | None = None
     ) -> Any:
         """A learner of the classes known so far, with the weights of the start model."""
         multilabel = self.source.features.multilabel
         rates = ONE_RATE if self.rarity is None else self.rarity.rates
-        spec = spec_of(options, rule, rates, multilabel, self.threads)
+        spec = spec_of(options, rates, multilabel, self.threads)
         learner = make(spec, n_classes or known_classes(self.source), 0)
         if self.start is not None:
             learner.restore(_state_of(self.start))
@@ -374,28 +375,6 @@ def check_values(batch: Batch, path: str | None, rows_before: int | None = None)
         f"{who} has a value of {values[bad]:g}, scaled; values beyond {_LARGEST:g} cannot be "
         "learned from: correct or leave out such rows or columns",
         path=path,
-    )
-
-
-def spec_of(
-    options: TrainOptions,
-    rule: Any,
-    rates: np.ndarray,
-    multilabel: bool = False,
-    threads: int = 1,
-) -> Spec:
-    """The learner that options ask for."""
-    threshold: Any = options.threshold
-    padding: Any = options.padding
-    return Spec(
-        rule=rule,
-        multiclass="labels" if multilabel else str(options.multiclass),
-        thresholds=(threshold, threshold),
-        padding=padding,
-        averaging=bool(options.average),
-        rates=rates,
-        dtype=np.float32,
-        threads=threads,
     )
 
 

@@ -13,9 +13,11 @@ from rosenblatt.data import Source
 from rosenblatt.errors import OptionError
 from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.jobs.outcome import HeldOut, trained_model
+from rosenblatt.learners import Spec
 from rosenblatt.learners.protocol import Array
 from rosenblatt.learners.rates import IdfScales
 from rosenblatt.models.model import Model
+from rosenblatt.rules.perceptron import Thresholds
 from rosenblatt.rules.registry import parse
 from rosenblatt.training import Epoch, Plan, Progress
 from rosenblatt.training.defaults import (
@@ -41,7 +43,7 @@ class Rows(Protocol):
     def begin(self) -> None:
         """Prepare the first epoch."""
 
-    def new_learner(self, options: TrainOptions, rule: Any, refit: bool) -> Any:
+    def new_learner(self, options: TrainOptions, refit: bool) -> Any:
         """A learner for a phase, at the weights to start from."""
 
     def follow(self, learner: Any, progress: Progress) -> None:
@@ -104,7 +106,7 @@ class Run:
         self.options = replace(
             options, **{k: v for k, v in defaults.items() if getattr(options, k) is None}
         )
-        self.rule, self.eta = _rule_of(self.options.rule)
+        self.eta = rule_of(self.options)[1]
         self.tuning: list[dict[str, Any]] = []  # the trials that chose the options
         self.held_out = HeldOut()  # fitted to held-out rows after the first phase
         self.learner: Any = None
@@ -120,7 +122,7 @@ class Run:
         """Replace the learner by a new one for the current phase."""
         self.learner = None  # frees its weights first
         self.rows.follow(None, self.progress)
-        self.learner = self.rows.new_learner(self.options, self.rule, self.phase == "refit")
+        self.learner = self.rows.new_learner(self.options, self.phase == "refit")
         self.rows.follow(self.learner, self.progress)
 
     def model(self) -> Model:
@@ -213,19 +215,39 @@ class Run:
         return self.options.max_epochs
 
 
-def _rule_of(text: Any) -> tuple[Any, Any]:
-    """The numbers of a rule, None for the perceptron, and its learning rate."""
+def rule_of(options: TrainOptions) -> tuple[Any, Any]:
+    """The numbers of the rule that options name, and its learning rate."""
     try:
-        record, parameters = parse(text)
+        record, parameters = parse(str(options.rule))
         if record.estimator == "Perceptron":
             if parameters:
                 raise ValueError(
                     "the perceptron's parameters are the options threshold and average"
                 )
-            return None, 1.0
+            threshold: Any = options.threshold
+            return Thresholds(threshold, threshold), 1.0
         defaults = {name: parameter.default for name, parameter in record.parameters.items()}
         values: dict[str, Any] = {"learning_rate": "constant", "eta0": 1.0} | defaults | parameters
         rate = learning_rate(values["learning_rate"], values["eta0"])
         return record.with_parameters(**parameters), rate
     except ValueError as error:
         raise OptionError(str(error)) from None
+
+
+def spec_of(
+    options: TrainOptions,
+    rates: np.ndarray,
+    multilabel: bool = False,
+    threads: int = 1,
+) -> Spec:
+    """The learner that options ask for."""
+    padding: Any = options.padding
+    return Spec(
+        rule=rule_of(options)[0],
+        multiclass="labels" if multilabel else str(options.multiclass),
+        padding=padding,
+        averaging=bool(options.average),
+        rates=rates,
+        dtype=np.float32,
+        threads=threads,
+    )

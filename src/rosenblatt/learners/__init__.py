@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.learners.protocol import Array
+from rosenblatt.rules.perceptron import Thresholds
+
+PLAIN_MISTAKES = Thresholds()  # every margin of at most zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,16 +24,14 @@ class Spec:
 
     Parameters
     ----------
-    rule : named tuple or None
-        A member of the family and its parameters, such as ``second_order.Arow(r=1.0)``; None for
-        the perceptron.
+    rule : named tuple
+        The numbers of a rule, such as ``second_order.Arow(r=1.0)``; for the perceptron
+        ``Thresholds(below, above)``, the largest margins that it corrects.
     multiclass : {"ovr", "ovo", "joint", "labels"}
         With three classes or more: one problem per class against the rest, one per pair, or all
         classes jointly. Or multilabel, with one problem per label: the class numbers of examples
         are those of their sets of labels
         (:attr:`~rosenblatt.learners.examples.Examples.sets`).
-    thresholds : (float, float)
-        The largest margin that the perceptron corrects, for y = -1 and y = +1.
     padding : float
         The padding constant c; 0 for classifiers through the origin.
     averaging : bool
@@ -50,9 +51,8 @@ class Spec:
         Where the learner has its weights.
     """
 
-    rule: Any = None
+    rule: Any = PLAIN_MISTAKES
     multiclass: str = "ovr"
-    thresholds: tuple[float, float] = (0.0, 0.0)
     padding: float = 1.0
     averaging: bool = False
     rates: Array = field(default_factory=lambda: np.ones(1, np.float32))
@@ -61,6 +61,16 @@ class Spec:
     batch: bool = False
     threads: int = 1
     device: str = "cpu"
+
+    @property
+    def is_perceptron(self) -> bool:
+        """Whether the rule is the perceptron's, whose scores determine its updates."""
+        return isinstance(self.rule, Thresholds)
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The largest margins that are corrected; zero where scores do not tell."""
+        return self.rule if self.is_perceptron else PLAIN_MISTAKES
 
 
 def make(spec: Spec, n_classes: int, n_features: int) -> Any:

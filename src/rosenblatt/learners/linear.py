@@ -61,23 +61,13 @@ class Linear(CountedByScores):
         self.n_classes = n_classes
         self.n_features = n_features
         self.dtype = np.dtype(spec.dtype)
-        self.is_perceptron = spec.rule is None
+        self.is_perceptron = spec.is_perceptron
         self.restart(n_classes)
-
-    @property
-    def rates(self) -> Array:
-        """The learning rate of each feature, the last for all further features."""
-        return self.spec.rates
 
     @property
     def batch(self) -> bool:
         """Whether a walk corrects all mistakes together at its end, so that it cannot be split."""
         return self.spec.batch
-
-    @property
-    def averaging(self) -> bool:
-        """Whether averaging sums are kept."""
-        return self.spec.averaging
 
     def change(self, **changes: Any) -> None:
         """Continue with other fields of the spec: numbers of the same rule, padding, rates ...
@@ -151,7 +141,7 @@ class Linear(CountedByScores):
             self._reads_all = read > _MOST_READ * sum(len(order) for _, order, _ in visits)
         if self.batch:
             return self._corrected_together(examples, order, float(etas[0]), seen, times)
-        if self.averaging and self.is_perceptron:
+        if self.spec.averaging and self.is_perceptron:
             for i, part in enumerate(self.parts):
                 part.defer(*visits[i], seen[i], times[i], int(tallies[i][learn.VISITED]))
             if sum(part.deferred_bytes for part in self.parts) > _MOST_UNSETTLED:
@@ -209,16 +199,14 @@ class Linear(CountedByScores):
             predictions = self.problems.decide(scores)
             mistakes = int(np.count_nonzero(differ(predictions, truth)))
             if not alone and self.spec.multiclass in ("ovr", "joint"):
-                updated = int(np.count_nonzero(self._is_updated(scores, truth, seen)))
+                if self.is_perceptron:
+                    rows = self.problems.is_corrected(scores, truth)
+                else:
+                    rows = np.logical_or.reduce([s[:, 1] > 0 for s in seen])
+                updated = int(np.count_nonzero(rows))
         run = int(first[learn.RUN]) if alone else 0
         weight = examples.weight_of(visited)
         return Tally(visits, weight, updates, updated, mistakes, run, predictions)
-
-    def _is_updated(self, scores: Array, truth: Array, seen: list[Array]) -> Array:
-        """Which rows were corrected in any part."""
-        if self.is_perceptron:
-            return self.problems.is_corrected(scores, truth)
-        return np.logical_or.reduce([s[:, 1] > 0 for s in seen])
 
     def _corrected_together(
         self, examples: Examples, order: Array, eta: float, seen: list[Array], times: list[float]
@@ -351,7 +339,9 @@ class Linear(CountedByScores):
         """The state as arrays (problems, features), views if possible."""
         self.settle()
         parts, before = self.parts, None
-        sums = _joined([p.sums_by_problem() for p in parts]) if self.averaging else np.zeros((0, 0))
+        sums = np.zeros((0, 0))
+        if self.spec.averaging:
+            sums = _joined([part.sums_by_problem() for part in parts])
         if all(part.before_bias.size for part in parts):
             before = Weights(
                 _joined([part.by_problem(part.before) for part in parts]),

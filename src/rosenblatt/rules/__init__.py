@@ -8,13 +8,21 @@ parameters, condition, update, bound and paper; :func:`register` adds a rule of 
 
 from __future__ import annotations
 
-from rosenblatt.rules.perceptron import MISTAKE_RULES, is_within, lag, step, thresholds
+from rosenblatt.rules.perceptron import (
+    MISTAKE_RULES,
+    Thresholds,
+    is_within,
+    lag,
+    step,
+    thresholds,
+)
 from rosenblatt.rules.registry import Parameter, Rule, estimators, register, rule_of, rules
 
 __all__ = [
     "MISTAKE_RULES",
     "Parameter",
     "Rule",
+    "Thresholds",
     "estimators",
     "is_within",
     "lag",

@@ -23,21 +23,28 @@ BELOW_ZERO = -2.2250738585072014e-308  # a limit that only negative margins meet
 # positive normal double, so that it is negative also where denormal numbers count as zero
 
 
-def thresholds(mistake: str, threshold: float) -> tuple[float, float]:
-    """The largest margin that counts as a mistake, for y = -1 and for y = +1.
+class Thresholds(NamedTuple):
+    """The largest margin that counts as a mistake, for y = -1 and for y = +1."""
+
+    below: float = 0.0
+    above: float = 0.0
+
+
+def thresholds(mistake: str, threshold: float) -> Thresholds:
+    """The perceptron's numbers for what counts as a mistake.
 
     With the rule ``"margin"`` a mistake is ``y·s <= δ`` for both. With the rule ``"sign"`` it is a
     wrong predicted sign; as ``sign(0) = -1``, a score of zero is right for y = -1, so that only
     margins *below* zero are mistakes there: :func:`is_within` compares with a negative limit so.
 
     >>> thresholds("margin", 1.0)
-    (1.0, 1.0)
+    Thresholds(below=1.0, above=1.0)
     >>> thresholds("sign", 0.0)
-    (-2.2250738585072014e-308, 0.0)
+    Thresholds(below=-2.2250738585072014e-308, above=0.0)
     """
     if mistake == "margin":
-        return float(threshold), float(threshold)
-    return BELOW_ZERO, 0.0
+        return Thresholds(float(threshold), float(threshold))
+    return Thresholds(BELOW_ZERO, 0.0)
 
 
 def is_within(margin: float, threshold: float) -> bool:
@@ -100,26 +107,20 @@ def lag(tau: float, eta: float, time: float) -> float:
     return eta * (whole * time + 0.5 * whole * (whole - 1.0) + rest * (time + whole))
 
 
-class Mistake(NamedTuple):
-    """The largest margin that is corrected, for y = +1."""
+def online(rule: Thresholds, margin: float, square: float, weight: float, eta: float) -> float:
+    """The coefficient τ for y = +1, see :func:`step`.
 
-    threshold: float = 0.0
-
-
-def online(rule: Mistake, margin: float, square: float, weight: float, eta: float) -> float:
-    """The coefficient τ, see :func:`step`.
-
-    >>> online(Mistake(0.0), -1.0, 2.0, 1.0, 1.0)
+    >>> online(Thresholds(), -1.0, 2.0, 1.0, 1.0)
     1.0
     """
-    return step(margin, rule.threshold, eta, weight, square)
+    return step(margin, rule.above, eta, weight, square)
 
 
 RULES = (
     Rule(
         name="perceptron",
         estimator="Perceptron",
-        numbers=Mistake,
+        numbers=Thresholds,
         step=online,
         condition="y·(w·x + b) <= δ",
         update="w += η·y·x, b += η·y·c²",

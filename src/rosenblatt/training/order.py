@@ -11,8 +11,6 @@ import numpy as np
 
 from rosenblatt.learners.protocol import Array
 
-DRAWS = ("fixed", "permutation", "after_first", "random")
-
 
 class Data(Protocol):
     """The source of rows of a run."""
