@@ -35,7 +35,7 @@ def both(X, y, omega=None, block_rows=64, **options):
 def assert_same(host, device):
     for here, there in zip(host.weights(), device.weights(), strict=True):
         np.testing.assert_array_equal(here, there)
-    if host.averaging:
+    if host.spec.averaging:
         np.testing.assert_array_equal(host.state().sums, device.state().sums)
         np.testing.assert_array_equal(host.weights(True).weights, device.weights(True).weights)
         np.testing.assert_array_equal(host.weights(True).bias, device.weights(True).bias)
