@@ -192,7 +192,7 @@ def _model_weights(run: Run) -> tuple[np.ndarray, np.ndarray]:
 def _state(run: Run) -> dict[str, Any]:
     """What is needed to continue training from the model."""
     state = run.learner.state()
-    wide = {"W": state.weights} | ({"U": state.sums} if run.learner.spec.averaging else {})
+    wide = {"W": state.weights} | ({"U": state.sums} if run.learner.averaging else {})
     bias = np.stack([state.bias, state.bias, state.bias_sums])
     arrays = {name: np.ascontiguousarray(array.T) for name, array in wide.items()}
     return arrays | {"bias": bias, "clock": state.clock[:1]}

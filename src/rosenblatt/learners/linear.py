@@ -69,6 +69,11 @@ class Linear(CountedByScores):
         """Whether a walk corrects all mistakes together at its end, so that it cannot be split."""
         return self.spec.batch
 
+    @property
+    def averaging(self) -> bool:
+        """Whether averaging sums are kept."""
+        return self.spec.averaging
+
     def change(self, **changes: Any) -> None:
         """Continue with other fields of the spec: numbers of the same rule, padding, rates ...
 
