@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from dataclasses import is_dataclass
 
@@ -10,11 +11,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.metrics import brier_score_loss
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import cross_val_predict, cross_validate
 
 from rosenblatt import AROW, KernelPerceptron, Perceptron, load, save
 from rosenblatt.errors import ModelFormatError
-from rosenblatt.estimators._classifier import MOST_RECENT
+from rosenblatt.estimators import _unseen
+from rosenblatt.estimators._unseen import MOST_RECENT, Unseen
 
 ESTIMATORS = [
     Perceptron(keep="average", random_state=0),
@@ -47,8 +49,9 @@ def test_probabilities_add_up_and_agree_with_predictions(estimator, k, method):
 
 def test_without_calibration_there_is_no_predict_proba():
     for estimator in ESTIMATORS:
-        assert not hasattr(estimator, "predict_proba")
-        assert hasattr(clone(estimator).set_params(calibrate="sigmoid"), "predict_proba")
+        plain = clone(estimator).set_params(calibrate=None)
+        assert not hasattr(plain, "predict_proba")
+        assert hasattr(clone(estimator), "predict_proba")
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -112,11 +115,66 @@ def test_kernel_perceptron_goes_on_by_partial_fit():
     assert model.calibration_.rows == 150
 
 
-def test_too_few_held_out_rows_are_said_so():
+@pytest.mark.parametrize("method", ["auto", "sigmoid"])
+@pytest.mark.parametrize("n", [12, 40, 150])
+def test_few_rows_are_cross_fitted(method, n):
+    X, y = rows(3, n)
+    model = Perceptron(calibrate=method, random_state=0).fit(X, y)
+    assert np.array_equal(model.coef_, Perceptron(calibrate=None, random_state=0).fit(X, y).coef_)
+    assert model.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
+    assert model.calibration_.rows == n
+
+
+def test_held_out_rows_of_one_class_are_said_so():
     X, y = rows(2, 40)
-    model = Perceptron(calibrate="sigmoid", tol=None, max_iter=3).fit(X, y)
-    with pytest.raises(ValueError, match="Probabilities need 10 held-out rows"):
+    model = Perceptron().fit(X, y, X_val=X[y == 1], y_val=y[y == 1])
+    with pytest.raises(ValueError, match="have one class"):
         model.predict_proba(X)
+
+
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, AROW(random_state=0)])
+def test_every_scorer_of_probabilities_works_by_default(estimator):
+    scorers = ["neg_log_loss", "roc_auc_ovr", "neg_brier_score"]
+    X, y = rows(3, 240)
+    scores = cross_validate(estimator, X, y, cv=3, scoring=scorers)
+    assert scores["test_neg_log_loss"].min() > -np.log(3)
+    assert scores["test_roc_auc_ovr"].min() > 0.5
+    assert np.isfinite(scores["test_neg_brier_score"]).all()
+
+
+def test_a_pickle_has_probabilities_and_no_rows():
+    X, y = rows(2, 2000)
+    model = Perceptron(random_state=0).fit(X, y)
+    size = len(pickle.dumps(model))
+    again = pickle.loads(pickle.dumps(model))
+    assert size < X.nbytes / 2
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert np.array_equal(model.predict_proba(X).argmax(axis=1), model.predict(X))
+
+
+def test_probabilities_are_fitted_to_scores_of_unseen_rows():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(300, 400)), random.integers(0, 2, 300)  # nothing to learn
+    P = Perceptron(random_state=0).fit(X, y).predict_proba(X)
+    assert np.abs(P - 0.5).max() < 0.2
+
+
+def test_of_many_rows_per_weight_no_row_is_kept(monkeypatch):
+    monkeypatch.setattr(_unseen, "_MOST_KEPT", 1000)
+    X, y = rows(2, 3000)
+    assert Perceptron(random_state=0).fit(X, y).calibration_.rows == 3000
+    with pytest.raises(AttributeError, match="calibrate='sigmoid'"):
+        Perceptron(random_state=0).fit(X[:300], y[:300]).predict_proba(X)
+
+
+def test_partial_fit_scores_one_row_in_64_by_default():
+    X, y = rows(2, 960)
+    for size in (1, 7, 960):
+        model = Perceptron().partial_fit(X[:16], y[:16], classes=[0, 1])
+        for start in range(16, 960, size):
+            model.partial_fit(X[start : start + size], y[start : start + size])
+        assert model.calibration_.rows == 14
+        assert model.predict_proba(X).shape == (960, 2)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS[::2])
@@ -139,7 +197,8 @@ def test_scores_that_do_not_fit_are_refused(tmp_path):
         (np.zeros(20), np.full(20, 2)),
         (np.zeros(19), np.zeros(20, np.int64)),
     ):
-        model._recent = scores, codes
+        model._unseen = Unseen()
+        model._unseen.scores, model._unseen.codes = scores, codes
         save(model, tmp_path / "bad.model")
         with pytest.raises(ModelFormatError, match="do not fit the classes"):
             load(tmp_path / "bad.model")

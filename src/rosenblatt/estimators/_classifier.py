@@ -14,16 +14,19 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
+from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from rosenblatt.estimators._unseen import Fitted, Unseen
 from rosenblatt.learners.examples import Examples, distinct
 from rosenblatt.learners.problems import decided
 from rosenblatt.training import Epoch, History, Plan, Progress
 from rosenblatt.training.defaults import patience_of, tol_of
 
-MOST_RECENT = 10_000  # scores that a calibration is fitted to
+_SCORED = 64  # one row in so many is scored before partial_fit, with calibrate="auto"
+_ENOUGH_HELD_OUT = 50  # rows to calibrate on; where there are fewer, fit cross-fits
 _SIMPLE = {bool, int, float, str, type(None)}
 _valid_settings: set[Any] = set()  # settings of parameters that passed all checks
 
@@ -57,7 +60,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "warm_start": ["boolean"],
     "verbose": ["verbose"],
     "callbacks": [callable, list, tuple, None],
-    "calibrate": [StrOptions({"sigmoid", "isotonic"}), None],
+    "calibrate": [StrOptions({"auto", "sigmoid", "isotonic"}), None],
 }
 
 
@@ -83,7 +86,8 @@ def learns_online(estimator: Any) -> bool:
 def _has_probabilities(estimator: Any) -> bool:
     if estimator.calibrate is None:
         raise AttributeError(
-            "predict_proba needs scores of held-out rows: set calibrate='sigmoid' or 'isotonic'."
+            "There are no probabilities with calibrate=None: set calibrate='auto', 'sigmoid' or "
+            "'isotonic'."
         )
     return True
 
@@ -92,8 +96,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     """The base of all classifiers; a subclass scores checked rows (`_scores_of`)."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
-    _recent: tuple[np.ndarray, np.ndarray] | None  # scores of rows not learned from, and the truth
-    _calibration: Any  # fitted to these, when first asked for
+    _unseen: Unseen | None = None  # scores of rows not learned from, to calibrate on
 
     def decision_function(self, X):
         """The scores of each row: ``w·x + b``, with the weights that `keep` chooses.
@@ -136,11 +139,16 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X):
-        """The probability of each class, calibrated on the scores of held-out rows.
+        """The probability of each class, calibrated on the scores of rows not learned from.
 
-        These are the rows that `fit` held out (`X_val`, or `validation_fraction` of the rows), and
-        after them the rows given to `partial_fit`, scored before they were learned from; the
-        10,000 most recent are used.
+        With ``calibrate="auto"``, the first call makes these scores from the rows that `fit` was
+        given: copies of the model are fitted to four fifths of them and score the others (of more
+        than 5,000 rows, one copy scores a fifth of them, or 10,000). Where `fit` held rows out
+        (`X_val`, `early_stopping`), those are scored instead. `partial_fit` scores its rows, or
+        one in 64 of them, before it learns from them. The 10,000 most recent scores are used.
+
+        With ``calibrate="auto"`` the most probable class is the one that `predict` returns, but
+        of two classes with `class_weight`, which moves predictions and not probabilities.
 
         Parameters
         ----------
@@ -157,64 +165,58 @@ class Classifier(ClassifierMixin, BaseEstimator):
         >>> from rosenblatt import Perceptron
         >>> X, y = load_breast_cancer(return_X_y=True)
         >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
-        >>> model = Perceptron(calibrate="sigmoid", keep="average", random_state=0).fit(X, y)
-        >>> model.predict_proba(X[:3]).argmax(axis=1).tolist(), y[:3].tolist()
-        ([0, 0, 0], [0, 0, 0])
+        >>> model = Perceptron(random_state=0).fit(X, y)
+        >>> model.predict_proba(X[:3])[:, 0].round(2).tolist(), y[:3].tolist()
+        ([1.0, 1.0, 1.0], [0, 0, 0])
         """
         check_is_fitted(self)
         return self.calibration_.probabilities(self.decision_function(X))
 
     @property
     def calibration_(self):
-        """The map from scores to probabilities, if `calibrate` is set and rows were held out."""
-        if getattr(self, "_recent", None) is None:
-            raise AttributeError(
-                "There are no scores of held-out rows to calibrate on: give partial_fit more rows, "
-                "whose scores are taken before it learns from them (a new class begins anew), or "
-                "use fit."
-            )
-        from rosenblatt.models.calibration import FEWEST_ROWS, Calibration
+        """The map from scores to probabilities, if `calibrate` is set."""
+        check_is_fitted(self)
+        return (self._unseen or Unseen()).calibration(self)
 
-        scores, truth = self._recent
-        if self._calibration is None:
-            n_classes = len(self.classes_)
-            self._calibration = Calibration.fit(scores, truth, n_classes, self.calibrate)
-        if self._calibration is None:
-            raise ValueError(
-                f"Probabilities need {FEWEST_ROWS} held-out rows of two classes at least, found "
-                f"{len(truth)}. Give more rows, or X_val and y_val."
-            )
-        return self._calibration
+    def __getstate__(self):
+        """Without the rows of a fit: their scores are made before."""
+        if self._unseen is not None:
+            self._unseen.settle(self)
+        return super().__getstate__()
 
-    def _calibrate_on(self, scores, codes, *, reset: bool) -> None:
-        """Calibrate on scores of rows not learned from, with earlier ones unless `reset`."""
-        before = None if reset else getattr(self, "_recent", None)
-        if before is not None:
-            scores, codes = np.concatenate([before[0], scores]), np.concatenate([before[1], codes])
-        self._recent = (
-            np.array(scores[-MOST_RECENT:], np.float64),
-            codes[-MOST_RECENT:].astype(np.int64),
-        )
-        self._calibration = None
+    def _holds_out(self, n: int) -> bool:
+        """Whether a fit holds rows out of n to calibrate on."""
+        named = self.calibrate in ("sigmoid", "isotonic")
+        return named and self.validation_fraction * n >= _ENOUGH_HELD_OUT
 
-    def _scores_before(self, X: Any) -> np.ndarray | None:
-        """The scores of rows before they are learned from; None if nothing is calibrated."""
+    def _scores_before(self, X: Any) -> tuple[np.ndarray, np.ndarray] | None:
+        """Some rows and their scores before they are learned from; None if nothing is calibrated.
+
+        With ``calibrate="auto"`` these are one row in 64, as scoring takes longer than
+        learning.
+        """
         if self.calibrate is None or len(getattr(self, "classes_", ())) < 2:
             return None
-        return self.decision_function(X)
+        rows = np.arange(X.shape[0] if hasattr(X, "shape") else len(X))
+        if self.calibrate == "auto":
+            rows = rows[-self._progress.visits % _SCORED :: _SCORED]
+        if rows.size == 0:
+            return None
+        return rows, self.decision_function(_safe_indexing(X, rows))
 
-    def _calibrate_online(self, scores_before: np.ndarray | None, known: int, truth: Any) -> None:
+    def _calibrate_online(
+        self, scored: tuple[np.ndarray, np.ndarray] | None, known: int, truth: Any
+    ) -> None:
         """Calibrate on the scores of rows before they were learned from, by `known` classes.
 
         `truth` is called for their class numbers. Scores without a column for a new class say
         nothing about the model that has it: they are forgotten.
         """
-        if scores_before is None:
-            return
         if known != len(self.classes_):
-            self._recent = self._calibration = None
-            return
-        self._calibrate_on(scores_before, truth(), reset=False)
+            self._unseen = None
+        elif scored is not None:
+            rows, scores = scored
+            self._unseen = (self._unseen or Unseen()).followed_by(scores, truth()[rows])
 
     @classmethod
     @cache
@@ -255,12 +257,23 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """The rows to hold out, or None, and the weights of all rows with theirs set to zero."""
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val belong together: give both or neither.")
-        if X_val is not None or not (self.early_stopping or self.calibrate is not None):
+        if X_val is not None or not (self.early_stopping or self._holds_out(len(targets.codes))):
             return None, omega
         out = targets.held_out(self.validation_fraction, random)
         remaining = np.array(np.broadcast_to(omega, targets.codes.shape))
         remaining[out] = 0.0
         return out, remaining
+
+    def _remember(
+        self, held_out: tuple[Any, np.ndarray] | None, fitted: Fitted, n_weights: int
+    ) -> None:
+        """Remember what to calibrate on after a fit: held-out rows (X, truth), or those learned."""
+        if self.calibrate is None:
+            self._unseen = None
+        elif held_out is not None:
+            self._unseen = Unseen(self._scores_of(held_out[0]), held_out[1])
+        else:
+            self._unseen = Unseen.after_fit(self, fitted, n_weights)
 
     def _plan(self, validate: Any = None, **chosen: Any) -> Plan:
         """The plan of a run."""

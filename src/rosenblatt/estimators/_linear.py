@@ -34,6 +34,7 @@ from rosenblatt.estimators._input import (
     initial_weights,
     refuse_bad_numbers,
 )
+from rosenblatt.estimators._unseen import Fitted
 from rosenblatt.estimators.online import learn
 from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import ONE, Examples, examples_of
@@ -72,6 +73,8 @@ class Run:
         The largest magnitude in the rows.
     held_out : (rows, truth) or None
         What to calibrate on.
+    fitted : Fitted or None
+        What the run learns from, to calibrate on if nothing is held out.
     """
 
     learner: Any
@@ -81,6 +84,7 @@ class Run:
     base: np.ndarray | None = None
     largest: float = 0.0
     held_out: tuple[Any, np.ndarray] | None = None
+    fitted: Fitted | None = None
 
 
 class LinearClassifier(SparseCoefMixin, Classifier):
@@ -241,7 +245,8 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         data = Drawn(examples, order, draw, seed_of(self.random_state, random))
         eta = learning_rate(self.learning_rate, self.eta0)
         plan = self._plan(validate, eta=eta, keep=self.keep)
-        return Run(learner, data, plan, Progress(), base, seen.largest, held_out)
+        fitted = Fitted(X, targets, copies)
+        return Run(learner, data, plan, Progress(), base, seen.largest, held_out, fitted)
 
     def _finish(self, run: Run) -> None:
         """Set the attributes after a run."""
@@ -262,9 +267,8 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         progress.history = []
         if self.keep == "last" and not self.early_stopping and self._places is None:
             self._shown = None  # those of the learner
-        if self.calibrate is not None and run.held_out is not None:
-            rows, truth = run.held_out
-            self._calibrate_on(self._scores_of(rows), truth, reset=True)
+        assert run.fitted is not None
+        self._remember(run.held_out, run.fitted, weights.size)
 
     def _survey(self, examples: Examples, X: Any) -> Survey:
         """One pass over all rows before training; NaN, infinity and huge numbers are refused."""

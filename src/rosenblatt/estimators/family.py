@@ -48,7 +48,7 @@ class FamilyClassifier(LinearClassifier):
         warm_start=False,
         verbose=0,
         callbacks=None,
-        calibrate=None,
+        calibrate="auto",
         keep="last",
         fit_intercept=True,
         intercept_scaling=1.0,

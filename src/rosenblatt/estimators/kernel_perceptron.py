@@ -38,6 +38,7 @@ from rosenblatt.estimators._input import (
     weighted_by_class,
 )
 from rosenblatt.estimators._kernel_functions import ModelKernel, stacked
+from rosenblatt.estimators._unseen import Fitted
 from rosenblatt.learners.dual import Dual
 from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.gram_blocks import GramBlocks
@@ -102,8 +103,7 @@ class KernelPerceptron(Classifier):
     random_state : int, RandomState or None, default=None
         Seed of the orders and of the validation split.
     warm_start : bool, default=False
-        Continue from the weights of the last fit, with their averages and votes.
-    calibrate : {"sigmoid", "isotonic"} or None, default=None
+    calibrate : {"auto", "sigmoid", "isotonic"} or None, default="auto"
         Adds `predict_proba`, as for :class:`rosenblatt.Perceptron`.
 
     Attributes
@@ -189,7 +189,7 @@ class KernelPerceptron(Classifier):
         warm_start=False,
         verbose=0,
         callbacks=None,
-        calibrate=None,
+        calibrate="auto",
         cache_size=200,
     ) -> None:
         self.kernel = kernel
@@ -294,8 +294,8 @@ class KernelPerceptron(Classifier):
                 for _ in run(learner, data, plan, progress):
                     pass
             self._take(learner, len(y), progress, kept_weights(learner, plan, progress))
-            if held is not None and self.calibrate is not None:
-                self._calibrate_on(self._scores_of(held.X), held.codes, reset=True)
+            held_out = None if held is None else (held.X, held.codes)
+            self._remember(held_out, Fitted(X, targets, copies), self.state_.log.rows.size)
         warn_of_budget(self)
         return self
 

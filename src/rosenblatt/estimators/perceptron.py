@@ -91,9 +91,12 @@ class Perceptron(LinearClassifier):
         1 shows a progress bar.
     callbacks : callable, list of callables or None, default=None
         Each is called with every :class:`rosenblatt.training.Epoch`; returning True ends the run.
-    calibrate : {"sigmoid", "isotonic"} or None, default=None
-        Adds `predict_proba`, calibrated on the scores of X_val, or of `validation_fraction` of the
-        rows, which `fit` holds out. See :class:`rosenblatt.models.calibration.Calibration`.
+    calibrate : {"auto", "sigmoid", "isotonic"} or None, default="auto"
+        What `predict_proba` is calibrated on. ``"auto"``: scores by copies of the model, fitted
+        when probabilities are first asked for or the model is saved; until then it refers to the
+        rows of `fit`. ``"sigmoid"`` or ``"isotonic"``: X_val, or `validation_fraction` of the rows,
+        held out by `fit` (as ``"auto"`` if these are fewer than 50). None: no probabilities. See
+        :class:`rosenblatt.models.calibration.Calibration`.
 
     Attributes
     ----------
@@ -188,7 +191,7 @@ class Perceptron(LinearClassifier):
         warm_start=False,
         verbose=0,
         callbacks=None,
-        calibrate=None,
+        calibrate="auto",
     ) -> None:
         self.eta0 = eta0
         self.learning_rate = learning_rate

@@ -26,8 +26,9 @@ class Calibration:
 
     Two classes: ``p = 1 / (1 + exp(-(scale·s + offset)))`` (Platt 1999). More: the softmax of
     ``scale·sign(s)·|s|^power``, for a power of 1 temperature scaling (Guo et al. 2017); the order
-    of the classes stays that of their scores. ``"isotonic"`` adds an isotonic regression, one for
-    all classes, and normalizes (Zadrozny and Elkan 2002).
+    of the classes stays that of their scores. With ``centred=True`` two classes are fitted so as
+    well, with -s and s as scores: a score of zero then means one half. ``"isotonic"`` adds an
+    isotonic regression, one for all classes, and normalizes (Zadrozny and Elkan 2002).
 
     For multilabel scores, each label has its own probability, by one sigmoid for all labels.
 
@@ -47,6 +48,7 @@ class Calibration:
     power: float = 1.0
     knots: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())  # of the isotonic regression
     multilabel: bool = False  # whether a row may have several labels
+    centred: bool = False  # whether two classes have 1/2 each at a score of zero
 
     @classmethod
     def fit(
@@ -56,8 +58,10 @@ class Calibration:
         n_classes: int,
         method: str = "sigmoid",
         weights: Array | None = None,
+        fewest: int = FEWEST_ROWS,
+        centred: bool = False,
     ) -> Calibration | None:
-        """Fit to held-out rows; None if they are too few.
+        """Fit to held-out rows; None if they are fewer than `fewest`.
 
         Scores are (rows,) or (rows, 1) for two classes, else (rows, classes). For multilabel rows,
         `codes` is an indicator matrix (rows, classes).
@@ -69,15 +73,18 @@ class Calibration:
         if codes.ndim == 2:
             each, n = codes.reshape(-1).astype(np.int64), len(codes)
             repeated = None if weights is None else np.repeat(weights, n_classes)
-            of_labels = cls.fit(scores.reshape(-1), each, 2, method, repeated)
-            if of_labels is None or n < FEWEST_ROWS:
+            of_labels = cls.fit(scores.reshape(-1), each, 2, method, repeated, fewest, centred)
+            if of_labels is None or n < fewest:
                 return None
             return replace(of_labels, n_classes=n_classes, rows=n, multilabel=True)
-        if len(codes) < FEWEST_ROWS or not np.isfinite(scores).all() or np.ptp(codes) == 0:
+        if len(codes) < fewest or not np.isfinite(scores).all() or np.ptp(codes) == 0:
             return None
         ones = np.ones(len(codes)) if weights is None else np.asarray(weights, np.float64)
         plain = np.asarray(scores, np.float64)
-        if n_classes == 2:
+        if n_classes == 2 and centred:
+            scale, power = _fit_softmax(_both_sides(plain), codes, ones)
+            smooth = cls(method, 2, len(codes), scale, power=power, centred=True)
+        elif n_classes == 2:
             scale, offset = _fit_sigmoid(plain.reshape(-1), codes == 1, ones)
             smooth = cls(method, 2, len(codes), scale, offset)
         else:
@@ -89,7 +96,7 @@ class Calibration:
         """The probability of each class, (rows, classes), from the scores of rows."""
         plain = np.asarray(scores, np.float64)
         if self.multilabel:
-            smooth = _logistic(self.scale * plain + self.offset)
+            smooth = self._second(plain)
             return np.interp(smooth, *self.knots) if self.knots[0] else smooth
         smooth = self._smooth(plain)
         if not self.knots[0]:
@@ -103,9 +110,15 @@ class Calibration:
 
     def _smooth(self, scores: Array) -> Array:
         if self.n_classes == 2:
-            second = _logistic(self.scale * scores.reshape(-1) + self.offset)
+            second = self._second(scores.reshape(-1))
             return np.column_stack([1.0 - second, second])
         return _softmax(self.scale * _powers(scores, self.power))
+
+    def _second(self, scores: Array) -> Array:
+        """The probability of the second class, or of each label."""
+        if self.centred:
+            return _logistic(2.0 * self.scale * _powers(scores, self.power))
+        return _logistic(self.scale * scores + self.offset)
 
     def _with_steps(self, scores: Array, codes: Array, weights: Array) -> Calibration:
         """With an isotonic regression on the probabilities of the smooth map."""
@@ -142,6 +155,7 @@ class Calibration:
             and made.n_classes >= 2
             and type(made.rows) is int
             and type(made.multilabel) is bool
+            and type(made.centred) is bool
             and made.rows >= 0
             and len(xs) == len(ys) <= _MOST_KNOTS
             and (len(xs) > 0) == (made.method == "isotonic")
@@ -165,6 +179,11 @@ def _logistic(z: Array) -> Array:
 def _softmax(Z: Array) -> Array:
     E = np.exp(Z - Z.max(axis=1, keepdims=True))
     return np.asarray(E / E.sum(axis=1, keepdims=True))
+
+
+def _both_sides(scores: Array) -> Array:
+    """The scores of two classes, which are each other's negatives."""
+    return np.column_stack([-scores.reshape(-1), scores.reshape(-1)])
 
 
 def _powers(scores: Array, power: float) -> Array:

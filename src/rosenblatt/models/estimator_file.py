@@ -12,8 +12,9 @@ from scipy import sparse
 
 from rosenblatt import __version__, estimators, rules
 from rosenblatt.errors import ModelFormatError
-from rosenblatt.estimators._classifier import MOST_RECENT, Classifier, describe_run
+from rosenblatt.estimators._classifier import Classifier, describe_run
 from rosenblatt.estimators._kernel_functions import ModelKernel
+from rosenblatt.estimators._unseen import MOST_RECENT, Unseen
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.log import MOST_COPIES, DualState, Log, Moment
 from rosenblatt.learners.problems import n_problems
@@ -60,9 +61,11 @@ def to_file(model: Classifier) -> tuple[Arrays, About]:
         "progress" if is_kernel else "state": {n: getattr(model._progress, n) for n in _COUNTS},
     }
     arrays, more = (_dual_arrays if is_kernel else _linear_arrays)(model)
-    recent = getattr(model, "_recent", None)
-    if recent is not None:
-        arrays |= {"recent.scores": recent[0], "recent.codes": recent[1]}
+    unseen = model._unseen
+    if unseen is not None:
+        unseen.settle(model)
+        named = {"scores": unseen.scores, "codes": unseen.codes, "weights": unseen.weights}
+        arrays |= {f"recent.{name}": array for name, array in named.items() if array is not None}
     return {key: np.ascontiguousarray(array) for key, array in arrays.items()}, about | more
 
 
@@ -168,10 +171,10 @@ def _progress_from(counts: dict[str, Any], history: list[dict[str, Any]]) -> Pro
 
 def _restore_recent(model: Any, arrays: Arrays) -> None:
     """Set the scores that a model is calibrated on."""
-    model._recent = model._calibration = None
     if "recent.scores" not in arrays:
         return
     scores, codes, k = arrays["recent.scores"], arrays["recent.codes"], len(model.classes_)
+    weights = arrays.get("recent.weights", np.ones(len(codes)))
     multilabel = getattr(model, "multiclass_", None) == "labels"
     fits = (
         scores.shape == (len(codes), *(() if k == 2 and not multilabel else (k,)))
@@ -181,10 +184,13 @@ def _restore_recent(model: Any, arrays: Arrays) -> None:
         and 0 < len(codes) <= MOST_RECENT
         and np.isfinite(scores).all()
         and 0 <= codes.min() <= codes.max() < (2 if multilabel else k)
+        and np.isfinite(weights).all()
+        and weights.shape == (len(codes),)
+        and weights.min() >= 0
     )
     if not fits:
         raise ValueError("the scores to calibrate by do not fit the classes")
-    model._recent = scores, codes
+    model._unseen = Unseen(scores, codes, weights)
 
 
 # Linear classifiers
