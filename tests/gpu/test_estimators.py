@@ -243,7 +243,7 @@ def test_methods_are_there_as_on_the_processor():
         assert hasattr(home.Perceptron(), "partial_fit")
         assert not hasattr(home.Perceptron(keep="best"), "partial_fit")
         assert not hasattr(home.KernelPerceptron(kernel="precomputed"), "partial_fit")
-        assert not hasattr(home.Perceptron(), "predict_proba")
+        assert not hasattr(home.Perceptron(calibrate=None), "predict_proba")
         assert hasattr(home.Perceptron(calibrate="sigmoid"), "predict_proba")
 
 
