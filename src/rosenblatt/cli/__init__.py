@@ -50,8 +50,9 @@ def _visible_usage() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if isinstance(getattr(error, "message", None), str):  # typer's class of them is private
-            error.message = visible(error.message)
+        message = getattr(error, "message", None)  # of bad usage; typer's class of it is private
+        if isinstance(message, str):
+            vars(error)["message"] = visible(message)
         raise
 
 

@@ -89,8 +89,8 @@ class TextFolderReader(Reader):
                 labels.append(label)
             except UnicodeDecodeError as error:
                 if not self._skip:
-                    start = shown(error.object[error.start : error.start + 20])
-                    raise DataError(f"expected UTF-8, found {start}", path=path) from None
+                    fault = shown(error.object[error.start : error.start + 20])
+                    raise DataError(f"expected UTF-8, found {fault}", path=path) from None
                 bad += 1
             except OSError as error:
                 raise DataError(f"cannot be read: {error.strerror}", path=path) from None
