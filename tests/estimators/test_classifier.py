@@ -47,6 +47,15 @@ def test_probabilities_add_up_and_agree_with_predictions(estimator, k, method):
     assert model.calibration_.rows == 60
 
 
+def test_rows_changed_after_the_fit_give_no_probabilities_rather_than_wrong_ones():
+    X, y = make_classification(200, random_state=0)
+    model = Perceptron(random_state=0).fit(X, y)
+    X *= -3.0
+    with pytest.raises(AttributeError, match="X was changed since"):
+        model.predict_proba(X)
+    assert pickle.loads(pickle.dumps(model)).predict(X).shape == (200,)
+
+
 def test_without_calibration_there_is_no_predict_proba():
     for estimator in ESTIMATORS:
         plain = clone(estimator).set_params(calibrate=None)
@@ -167,14 +176,11 @@ def test_of_many_rows_per_weight_no_row_is_kept(monkeypatch):
         Perceptron(random_state=0).fit(X[:300], y[:300]).predict_proba(X)
 
 
-def test_partial_fit_scores_one_row_in_64_by_default():
-    X, y = rows(2, 960)
-    for size in (1, 7, 960):
-        model = Perceptron().partial_fit(X[:16], y[:16], classes=[0, 1])
-        for start in range(16, 960, size):
-            model.partial_fit(X[start : start + size], y[start : start + size])
-        assert model.calibration_.rows == 14
-        assert model.predict_proba(X).shape == (960, 2)
+def test_partial_fit_alone_says_how_to_have_probabilities():
+    X, y = rows(2, 100)
+    model = Perceptron().partial_fit(X, y).partial_fit(X, y)
+    with pytest.raises(AttributeError, match="calibrate='sigmoid'"):
+        model.predict_proba(X)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS[::2])

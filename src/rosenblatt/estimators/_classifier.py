@@ -14,7 +14,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
-from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -25,7 +24,6 @@ from rosenblatt.learners.problems import decided
 from rosenblatt.training import Epoch, History, Plan, Progress
 from rosenblatt.training.defaults import patience_of, tol_of
 
-_SCORED = 64  # one row in so many is scored before partial_fit, with calibrate="auto"
 _ENOUGH_HELD_OUT = 50  # rows to calibrate on; where there are fewer, fit cross-fits
 _SIMPLE = {bool, int, float, str, type(None)}
 _valid_settings: set[Any] = set()  # settings of parameters that passed all checks
@@ -144,8 +142,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
         With ``calibrate="auto"``, the first call makes these scores from the rows that `fit` was
         given: copies of the model are fitted to four fifths of them and score the others (of more
         than 5,000 rows, one copy scores a fifth of them, or 10,000). Where `fit` held rows out
-        (`X_val`, `early_stopping`), those are scored instead. `partial_fit` scores its rows, or
-        one in 64 of them, before it learns from them. The 10,000 most recent scores are used.
+        (`X_val`, `early_stopping`), those are scored instead. With ``calibrate="sigmoid"`` or
+        ``"isotonic"``, `partial_fit` scores its rows before it learns from them. The 10,000 most
+        recent scores are used.
 
         With ``calibrate="auto"`` the most probable class is the one that `predict` returns, but
         of two classes with `class_weight`, which moves predictions and not probabilities.
@@ -190,19 +189,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return named and self.validation_fraction * n >= _ENOUGH_HELD_OUT
 
     def _scores_before(self, X: Any) -> tuple[np.ndarray, np.ndarray] | None:
-        """Some rows and their scores before they are learned from; None if nothing is calibrated.
+        """The rows and their scores before they are learned from; None if nothing is calibrated.
 
-        With ``calibrate="auto"`` these are one row in 64, as scoring takes longer than
-        learning.
+        Nor with ``calibrate="auto"``: scoring takes longer than learning.
         """
-        if self.calibrate is None or len(getattr(self, "classes_", ())) < 2:
+        if self.calibrate in (None, "auto") or len(getattr(self, "classes_", ())) < 2:
             return None
-        rows = np.arange(X.shape[0] if hasattr(X, "shape") else len(X))
-        if self.calibrate == "auto":
-            rows = rows[-self._progress.visits % _SCORED :: _SCORED]
-        if rows.size == 0:
-            return None
-        return rows, self.decision_function(_safe_indexing(X, rows))
+        return np.arange(X.shape[0] if hasattr(X, "shape") else len(X)), self.decision_function(X)
 
     def _calibrate_online(
         self, scored: tuple[np.ndarray, np.ndarray] | None, known: int, truth: Any

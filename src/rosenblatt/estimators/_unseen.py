@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+import zlib
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,16 +21,34 @@ MOST_RECENT = 10_000  # scores that a calibration is fitted to
 FOLDS = 5
 _MOST_CROSS_FITTED = 5_000  # rows; of more a single fold is scored
 _MOST_KEPT = 1 << 24  # numbers of the rows that a model refers to
+_SEALED = 4096  # numbers, evenly over the rows, that tell whether the caller changed them
 _ROWS_PER_WEIGHT = 100  # from which on rows that were learned from score as new ones do
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a fit learned from: rows, labels, and the weights that the caller gave."""
+    """What a fit learned from: rows, labels, and the weights that the caller gave.
+
+    The rows are those of the caller, as a copy would double the memory: the seal of some of their
+    numbers tells whether they still are what was learned from.
+    """
 
     X: Any
     targets: Targets
     copies: np.ndarray
+    seal: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seal", self._seal())
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether the rows still are those of the fit."""
+        return self.seal == self._seal()
+
+    def _seal(self) -> int:
+        numbers = self.X.data if hasattr(self.X, "nnz") else self.X.ravel(order="K")
+        return zlib.crc32(numbers[:: max(1, numbers.size // _SEALED)].tobytes())
 
     def cross_scores(self, model: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Rows, their scores by copies of the model that did not learn from them, and weights.
@@ -121,8 +140,11 @@ class Unseen:
         )
 
     def settle(self, model: Any) -> None:
-        """Score the rows of the fit, and let them go."""
+        """Score the rows of the fit, and let them go; rows that were changed have no scores."""
         if self._fitted is None:
+            return
+        if not self._fitted.is_intact:
+            self._fitted = None
             return
         rows, scores, weights = self._fitted.cross_scores(model)
         truth, copies = self._fitted.targets.truth(rows), self._fitted.copies
@@ -137,10 +159,10 @@ class Unseen:
         self.settle(model)
         if self.scores is None or self.codes is None:
             raise AttributeError(
-                "There are no scores of held-out rows to calibrate on. After fit: it had too many "
-                "rows to keep; set calibrate='sigmoid', which holds some out, or give X_val and "
-                "y_val. After partial_fit: give it more rows, whose scores are taken before it "
-                "learns from them (a new class begins anew)."
+                "There are no scores of held-out rows to calibrate on: fit had too many rows to "
+                "keep, X was changed since, or partial_fit scores no rows (a new class begins "
+                "anew). Set calibrate='sigmoid', which holds rows out in fit and scores the rows "
+                "of partial_fit before it learns from them; or give fit X_val and y_val."
             )
         if self._calibration is None:
             n_classes, method = len(model.classes_), model.calibrate
