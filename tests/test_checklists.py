@@ -7,7 +7,7 @@ from pathlib import Path
 import rosenblatt
 from rosenblatt.data.formats import FORMATS
 from rosenblatt.jobs.options import TrainOptions
-from rosenblatt.rules.registry import estimators
+from rosenblatt.rules import registry
 
 ROOT = Path(__file__).parent.parent
 
@@ -24,7 +24,8 @@ def missing(names, places):
 def test_every_rule_is_public_and_in_the_reference():
     reference = (ROOT / "docs/reference/index.md").read_text()
     places = {"rosenblatt/__init__.py": rosenblatt.__all__, "docs/reference/index.md": reference}
-    assert not missing(estimators(), places)
+    packaged = {rule.estimator for rule in registry._packaged().values()}  # others register more
+    assert not missing(packaged, places)
 
 
 def test_every_file_format_is_in_the_guide_and_in_the_help():

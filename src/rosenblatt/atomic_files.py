@@ -60,7 +60,8 @@ def check_output(
     """
     folder = Path(os.path.realpath(target)).parent
     if not folder.is_dir():
-        raise OptionError(f"the {what} cannot be written to {target}: there is no folder {folder}")
+        shown = folder if target.is_symlink() else target.parent
+        raise OptionError(f"the {what} cannot be written to {target}: there is no folder {shown}")
     if target.exists() and not target.is_file():
         raise OptionError(f"the {what} cannot be written to {target}: that is not a file")
     for path in map(Path, read):

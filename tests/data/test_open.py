@@ -35,7 +35,8 @@ def table():
 
 def plain_csv(delimiter=",", quoting=True):
     out = io.StringIO()
-    out.write(delimiter.join(ROWS[0]) + "\n")
+    names = [f'"{name}"' if quoting and delimiter == "\t" else name for name in ROWS[0]]
+    out.write(delimiter.join(names) + "\n")  # TSV has quotes where its first line has them
     for row in ROWS:
         cells = ["" if v is None else str(v) for v in row.values()]
         if quoting:

@@ -146,5 +146,6 @@ def _verify_plainly(
     if json:
         typer.echo(json_module.dumps({"proven": proven, "reason": answer}))
     else:
-        say(f"{'PROVEN for' if proven else 'NOT PROVEN:'} {answer}", err=not proven)
+        told = f"{'PROVEN for' if proven else 'NOT PROVEN:'} {answer}"  # names in it are escaped
+        say(*told.splitlines(), err=not proven)
     raise typer.Exit(0 if proven else 1)

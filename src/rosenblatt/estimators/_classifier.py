@@ -11,7 +11,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -187,6 +187,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Whether a fit holds rows out of n to calibrate on."""
         named = self.calibrate in ("sigmoid", "isotonic")
         return named and self.validation_fraction * n >= _ENOUGH_HELD_OUT
+
+    def _host_clone(self) -> Any:
+        """An estimator with the same parameters that learns on the processor."""
+        return clone(self)
 
     def _scores_before(self, X: Any) -> tuple[np.ndarray, np.ndarray] | None:
         """The rows and their scores before they are learned from; None if nothing is calibrated.

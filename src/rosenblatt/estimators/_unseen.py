@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from rosenblatt.estimators._input import Targets
@@ -50,8 +49,10 @@ class Fitted:
         numbers = self.X.data if hasattr(self.X, "nnz") else self.X.ravel(order="K")
         return zlib.crc32(numbers[:: max(1, numbers.size // _SEALED)].tobytes())
 
-    def cross_scores(self, model: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def cross_scores(self, model: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Rows, their scores by copies of the model that did not learn from them, and weights.
+
+        None if no class has two different rows.
 
         Equal rows are in the same fold, and folds depend on the values of the rows alone. Of many
         rows one fold is scored, which costs one more fit.
@@ -64,7 +65,7 @@ class Fitted:
         strata = targets.codes[rows] if targets.sets is None else np.zeros(rows.size, np.int32)
         fold = _folds(strata, n_folds)
         options: dict[str, Any] = {"calibrate": None, "warm_start": False, "early_stopping": False}
-        copy = clone(model).set_params(**options, callbacks=None, verbose=0)
+        copy = model._host_clone().set_params(**options, callbacks=None, verbose=0)
         if not isinstance(copy.random_state, int):
             copy.set_params(random_state=0)
         truth = targets.truth()
@@ -79,6 +80,8 @@ class Fitted:
                     copy.fit(self.X, y, sample_weight=weights)
                 chosen.append(held_out)
                 scores.append(copy.decision_function(self.X[held_out]))
+        if not chosen:
+            return None
         everything = np.concatenate(chosen)
         return everything, np.concatenate(scores), whole[everything]
 
@@ -143,10 +146,11 @@ class Unseen:
         """Score the rows of the fit, and let them go; rows that were changed have no scores."""
         if self._fitted is None:
             return
-        if not self._fitted.is_intact:
+        crossed = self._fitted.cross_scores(model) if self._fitted.is_intact else None
+        if crossed is None:
             self._fitted = None
             return
-        rows, scores, weights = self._fitted.cross_scores(model)
+        rows, scores, weights = crossed
         truth, copies = self._fitted.targets.truth(rows), self._fitted.copies
         is_even = copies is ONE and bool((weights == 1.0).all())
         settled = Unseen(scores, truth, None if is_even else weights)

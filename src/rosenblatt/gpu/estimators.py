@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
@@ -94,6 +95,11 @@ class OnDevice(Classifier):
         """Learn from the rows once, in the given order, on the processor."""
         rows, labels = to_host(X), to_host(y)
         return super().partial_fit(rows, labels, classes, sample_weight)
+
+    def _host_clone(self) -> Any:
+        """An estimator of the processor: rows that are kept for probabilities are few."""
+        on_host = next(kind for kind in type(self).__mro__ if not issubclass(kind, OnDevice))
+        return clone(on_host(**self.get_params(deep=False)))
 
     def _device_scores(self, X: Any) -> Any:
         check_is_fitted(self)

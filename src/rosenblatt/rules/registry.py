@@ -137,7 +137,10 @@ class Rule:
         Arow(r=0.5)
         """
         values = {name: parameter.default for name, parameter in self.parameters.items()}
-        return (self.numbers_of or self.numbers)(**values | dict(self.fixed) | parameters)
+        values |= dict(self.fixed) | parameters
+        # Kernels take floats: a whole number would be another type, and might not fit a word.
+        floats = {name: float(v) if type(v) is int else v for name, v in values.items()}
+        return (self.numbers_of or self.numbers)(**floats)
 
 
 _registered: dict[str, Rule] = {}
