@@ -154,7 +154,7 @@ def check_chunk(
 
 
 def stray_message(column: Column, cell: Any) -> str:
-    """What is said of a cell that is no number, or no date, in a column of such."""
+    """The message about a cell that does not fit a column of numbers or dates."""
     what = "a number" if column.kind == "number" else "a date such as 2024-03-31"
     return f"expected {what}, found {shown(cell)}"
 

@@ -148,7 +148,7 @@ def _check(c: dict[str, Any], rows: list[Row], labels: list[str]) -> None:
         _require(min(products) >= 0 < max(products), "a row is on the wrong side, or all on it")
         _require(min(products) > 0 or c["verdict"] != "separable", "a row lies on the hyperplane")
     if c["verdict"] != "separable":
-        _require(c["verdict"] in ("quasi-separable", "inseparable"), "the verdict is no verdict")
+        _require(c["verdict"] in ("quasi-separable", "inseparable"), "the verdict is unknown")
         proof = c.get("balance") or c["spanning"] or c["contradiction"]
         coefficients = [_whole(text) for text in proof["coefficients"]]
         _require(coefficients and min(coefficients) > 0, "a coefficient is not positive")
