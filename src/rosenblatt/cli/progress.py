@@ -35,6 +35,10 @@ _COLOURS = {"model ": "green", " " * 11 + "note:": "yellow", "left out": "yellow
 _MOST_COLUMNS = 20  # listed by name
 _LONGEST_NAME = 18
 _PAYING_BYTES = 1 << 30  # of files, from which workers on one machine are faster than none
+_SAMPLED_AT_START = (
+    "sampled    only the beginning, as of every pipe and compressed file: kinds and",
+    "           scales come from the first 4 MB, and files in the order of time mislead",
+)
 _REFRESH = 0.1  # seconds between two refreshes of the live line
 
 
@@ -211,6 +215,8 @@ def _column_lines(source: Source, reports: list[ColumnReport]) -> list[str]:
     columns = source.features.columns
     if len(columns) > _MOST_COLUMNS:
         lines.append(f"in all     {counted(len(columns), 'column')}")
+    if source.is_sampled_at_start:
+        lines += _SAMPLED_AT_START
     if any(c.kind == "text" for c in columns):
         lines.append(f"n-grams    {ngram_range(source.features.ngrams)} columns")
     elif source.features.origin != "table":

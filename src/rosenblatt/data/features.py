@@ -316,10 +316,11 @@ def _vw_columns(lines: list[bytes], bits: int) -> dict[int, str]:
 
 
 def _column_from(entry: Any) -> Column:
-    column = Column(**{**entry, "parts": tuple(entry.get("parts", ()))})
+    lists = {name: tuple(entry.get(name, ())) for name in ("parts", "limits")}
+    column = Column(**{**entry, **lists})
     if column.kind == "date" and not column.parts:
         column = replace(column, parts=_PARTS_BEFORE)
-    numbers = (column.mean, column.scale)
+    numbers = (column.mean, column.scale, *column.limits)
     if not (
         isinstance(column.name, str)
         and column.kind in KINDS
@@ -327,6 +328,7 @@ def _column_from(entry: Any) -> Column:
         and column.scale > 0
         and column.form in ("", *NUMBER_FORMS, *DATE_FORMS)
         and set(column.parts) <= {"age", *DATE_PARTS}
+        and column.limits in ((), tuple(sorted(column.limits)[:2]))
     ):
         raise TypeError(f"not a column: {entry!r:.200}")
     return column

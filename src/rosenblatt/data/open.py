@@ -116,8 +116,8 @@ def open(
     >>> source = open(path, label="stars")
     >>> [(len(batch), batch.labels.tolist(), batch.rows.indptr.tolist()) for batch in source]
     [(2, [1, 0], [0, 5, 12])]
-    >>> source.classes, source.features.columns
-    (['1', '5'], (Column(name='review', kind='text', mean=0.0, scale=1.0, form='', parts=()),))
+    >>> source.classes, [(column.name, column.kind) for column in source.features.columns]
+    (['1', '5'], [('review', 'text')])
     """
     words = missing_words(missing) if features is None else features.missing_words
     names = names_in_options(label, text, columns, features)

@@ -64,6 +64,8 @@ class Reader:
     _head: pa.Table | None = None
     _head_lines: Callable[[int], int] = partial(add, 1)
     _sample: list[pa.Table] | None = None
+    _head_bytes = 0
+    begins_only = False  # whether the sample is the first rows, and more follow
     _has_one_format = True
     # The part of which the head was read, and its chunks from the first on.
     _begun: tuple[Any, Iterator[Any]] = None, iter(())
@@ -104,6 +106,7 @@ class Reader:
             if not chunk.bad or self._skip:
                 first = partial(select, chunk, None)
             self._head, self._head_lines = chunk.table, chunk.line_of
+            self._head_bytes = chunk.size
             self._begun = self._first_part, chain([first], items)
         return self._head
 
@@ -121,6 +124,8 @@ class Reader:
         """Rows from all over the files; empty if the head has as many, or they cannot be read."""
         head, files = self.head(), self._sampled_files()
         is_small = len(files) == 1 and (files[0].only_begin or files[0].size <= self._block_bytes)
+        is_read_on = len(files) > 1 or any(not file.only_begin for file in files)
+        self.begins_only = not is_read_on and self._head_bytes > self._block_bytes // 2
         if is_small and self.kind.batches is None:
             return []
         how, tables = self._parsing(head.column_names, True), []

@@ -248,9 +248,10 @@ class Source:
         """The first rows with all columns, as in the file; None for sparse formats."""
         return self._reader.head_chunk() if self.features.origin == "table" else None
 
-    def sample(self) -> list[pa.Table]:
-        """Rows from all over the files, place by place."""
-        return self._reader.sample()
+    @property
+    def is_sampled_at_start(self) -> bool:
+        """Whether kinds and scales are those of the first rows only, and more rows follow."""
+        return self._reader.begins_only
 
     def _wanted(self) -> list[str] | None:
         """The columns of a table to read; None for all."""

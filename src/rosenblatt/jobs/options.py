@@ -206,8 +206,8 @@ class TrainOptions:
     )
     holdout: float | None = _option(
         SETTING, LEARNING,
-        "Fraction of the rows to hold out, at most 50,000 rows; a tenth, if neither epochs nor "
-        "validation files are given.",
+        "Fraction of the rows to hold out; a tenth, if neither epochs nor validation files are "
+        "given. After 50,000 held-out rows it is halved, and again each time the rows double.",
         low=0.0,
     )
     epochs: int | None = _option(

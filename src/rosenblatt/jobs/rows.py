@@ -28,7 +28,8 @@ from rosenblatt.training.order import shuffled
 from rosenblatt.training.progress import Progress
 
 _MOST_RESTARTS = 10
-_MOST_HELD_OUT = 50_000
+_MOST_HELD_OUT = 50_000  # by the full share
+_PART = 1 << 18  # row numbers that are mixed at a time
 _LARGEST = 1e15  # of a value: products of two, added up, are in the range of float32
 _NO_ROWS = np.empty(0, np.uint64)
 
@@ -188,7 +189,7 @@ class FileRows:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Scores, classes and weights of at most `most` held-out rows; None without such rows."""
         examples, rows = self.validation_examples(learner)
-        rows = rows[:most]
+        rows = rows[:: -(-len(rows) // most) or 1]
         if not len(rows):
             return None
         if weights is not None:
@@ -418,17 +419,30 @@ def _with_weights(learner: Any, weights: Weights) -> Any:
 def is_held_out(first: int, count: int, share: float, seed: int) -> np.ndarray:
     """A mask of the held-out rows among `count` rows; depends on row numbers and seed alone.
 
+    They are the `share` of the rows, until 50,000 are held out; of as many further rows half that
+    share, and half of that again whenever the rows have doubled: the newest rows are among them.
     Different seeds give independent masks: the seed is mixed before it is added to a row number.
 
     >>> held = is_held_out(0, 10_000, share=0.1, seed=0)
     >>> int(held.sum()), bool((held[50:70] == is_held_out(50, 20, 0.1, 0)).all())
     (1019, True)
+    >>> [int(is_held_out(at, 1 << 19, 0.1, 0).sum()) for at in (0, 1 << 19, 1 << 20, 1 << 22)]
+    [51411, 24600, 13162, 3303]
     """
-    rows = np.arange(first, first + count, dtype=np.uint64)
+    held = np.zeros(count, dtype=bool)
     if share <= 0:
-        return np.zeros(count, dtype=bool)
-    hashes = _mixed((rows + _mixed(np.array([seed], np.uint64))) * np.uint64(0x9E3779B97F4A7C15))
-    return (hashes < np.uint64(int(share * 2**64))) & (rows < np.uint64(_MOST_HELD_OUT / share))
+        return held
+    offset = _mixed(np.array([seed], np.uint64))
+    start, end = 0, math.ceil(_MOST_HELD_OUT / share)
+    while start < first + count:
+        # In parts, as the numbers of many rows take memory.
+        for low in range(max(first, start), min(first + count, end), _PART):
+            high = min(low + _PART, first + count, end)
+            rows = np.arange(low, high, dtype=np.uint64)
+            hashes = _mixed((rows + offset) * np.uint64(0x9E3779B97F4A7C15))
+            held[low - first : high - first] = hashes < np.uint64(int(share * 2**64))
+        start, end, share = end, 2 * end, share / 2
+    return held
 
 
 def _mixed(numbers: np.ndarray) -> np.ndarray:
