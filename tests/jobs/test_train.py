@@ -7,10 +7,11 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 
-from rosenblatt import HashedNgrams, Model, data, reference, train
+from rosenblatt import HashedNgrams, Model, data, load, reference, train
 from rosenblatt.data import Features
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.estimators.family import estimator_of
+from rosenblatt.jobs.evaluate import evaluate
 
 
 def svmlight(folder, rows, labels, name="a.svm"):
@@ -178,6 +179,43 @@ def test_costs_are_no_labels(tmp_path):
     (tmp_path / "a.vw").write_text("1:0.5:0.2 | a\n")
     with pytest.raises(DataError, match="contextual bandits, --csoaa"):
         train(tmp_path / "a.vw")
+
+
+@pytest.mark.filterwarnings("ignore:the 2 shards have")
+def test_products_of_vw_features_decide_what_single_ones_cannot(tmp_path):
+    corners = [(a, b) for a in "xy" for b in "uv"]
+    lines = [f"{1 if (a == 'x') == (b == 'u') else -1} |a {a} |b {b}\n" for a, b in corners] * 30
+    (tmp_path / "a.vw").write_text("".join(lines))
+    model = train(tmp_path / "a.vw", cross=["ab"], epochs=3, out=tmp_path / "a.model")
+    loaded = load(tmp_path / "a.model")
+    assert loaded.features == model.features
+    source = data.open(tmp_path / "a.vw", features=loaded.features, classes=loaded.classes)
+    assert evaluate(loaded, source).accuracy == 1.0
+    sharded = train(tmp_path / "a.vw", cross=["ab"], epochs=3, workers=1, shards=2)
+    assert sharded.features == model.features
+    assert evaluate(sharded, source).accuracy == 1.0
+    assert train(tmp_path / "a.vw", start=model, cross=["ab"], epochs=1).features == model.features
+    with pytest.raises(OptionError, match="fixes cross: drop that option"):
+        train(tmp_path / "a.vw", start=model, cross=["aa"], epochs=1)
+    assert "a^x * b^u" in [name for name, _ in loaded.words["1"]]
+    assert "a^x * b^u" in repr(loaded.explain("|a x |b u"))
+    bigrams = train(tmp_path / "a.vw", ngrams=2, epochs=2)
+    assert bigrams.features.ngrams[:2] == (1, 2)
+    assert train(tmp_path / "a.vw", epochs=2).features.ngrams[:2] == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cross": ["abc"]}, "not the first letters of two namespaces"),
+        ({"ngrams": "2-3"}, "of 1 to N features"),
+        ({"analyzer": "char"}, "of 1 to N features"),
+    ],
+)
+def test_products_that_cannot_be_made_are_refused(tmp_path, options, message):
+    (tmp_path / "a.vw").write_text("1 | a\n-1 | b\n")
+    with pytest.raises(ValueError, match=message):
+        train(tmp_path / "a.vw", **options)
 
 
 @pytest.mark.parametrize("form", ["vw", "svm"])

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rosenblatt.cli import options as o
-from rosenblatt.cli.lines import epoch_line, extent, ngram_range, percent, readable_size, say
+from rosenblatt.cli.lines import (
+    epoch_line,
+    extent,
+    feature_line,
+    ngram_range,
+    percent,
+    readable_size,
+    say,
+)
 from rosenblatt.errors import OptionError, counted
 
 if TYPE_CHECKING:
@@ -100,7 +108,7 @@ def _feature_lines(model: Model) -> list[str]:
     """Lines on the columns of a model, and how they are hashed."""
     f = model.features
     if f.origin != "table":
-        return [f"features as they stand in {f.origin} files"]
+        return [feature_line(f)]
     lines = [f"label {f.label}; columns {_kinds(f.columns)}"]
     kinds = {column.kind for column in f.columns}
     if "text" in kinds:

@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rosenblatt.cli.lines import WIDTH, epoch_line, extent, ngram_range, percent, readable_size
+from rosenblatt.cli.lines import (
+    WIDTH,
+    epoch_line,
+    extent,
+    feature_line,
+    ngram_range,
+    percent,
+    readable_size,
+)
 from rosenblatt.data.report import describe
 from rosenblatt.errors import counted, visible
 from rosenblatt.kernels import jit
@@ -220,7 +228,7 @@ def _column_lines(source: Source, reports: list[ColumnReport]) -> list[str]:
     if any(c.kind == "text" for c in columns):
         lines.append(f"n-grams    {ngram_range(source.features.ngrams)} columns")
     elif source.features.origin != "table":
-        lines.append(f"features   as they stand in {source.features.origin} files")
+        lines.append(feature_line(source.features, 11))
     return lines
 
 

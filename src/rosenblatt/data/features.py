@@ -24,8 +24,9 @@ from rosenblatt.data.cells import (
     trimmed_strings,
 )
 from rosenblatt.data.columns import KINDS, Column
-from rosenblatt.data.sparse_lines import vw_names
+from rosenblatt.data.sparse_lines import is_cross, vw_names
 from rosenblatt.errors import OptionError
+from rosenblatt.kernels.crosses import Products
 from rosenblatt.kernels.packing import MOST_BITS
 from rosenblatt.kernels.spelling import spell
 from rosenblatt.kernels.text import (
@@ -73,11 +74,13 @@ class Features:
     separator : str or None
         The separator of labels if a row may have several.
     ngrams : Ngrams
-        How text is hashed; its `bits` apply to all columns.
+        How text is hashed; its `bits` apply to all columns, its `high` to Vowpal Wabbit lines.
     missing_words : tuple of str
         Cells that are missing values in columns of numbers, categories and dates.
     one_truth : bool
         Whether the categories ``True`` and ``TRUE`` are ``true``; not so in older model files.
+    crosses : tuple of str
+        Pairs of first letters of Vowpal Wabbit namespaces whose features are multiplied.
 
     Notes
     -----
@@ -102,6 +105,7 @@ class Features:
     missing_words: Words = MISSING_WORDS
     separator: str | None = None
     one_truth: bool = True
+    crosses: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.ngrams.bits > MOST_BITS:
@@ -109,6 +113,11 @@ class Features:
                 f"rows are hashed to 2^{MOST_BITS} columns at most, not to 2^{self.ngrams.bits}: "
                 f"say --bits {MOST_BITS} (bits={MOST_BITS}) or fewer; few features will collide"
             )
+
+    @property
+    def products(self) -> Products:
+        """The products of features of Vowpal Wabbit lines that are features too."""
+        return Products(self.ngrams.high, self.crosses)
 
     @property
     def is_text(self) -> bool:
@@ -165,7 +174,8 @@ class Features:
         names: dict[int, str] = {}
         bits = self.ngrams.bits
         if self.origin == "vw":
-            names = _vw_columns(table["line"].to_pylist(), bits)
+            lines = table["lines"].chunk(0).buffers()[2]
+            names = vw_names(lines, sought, bits, self.products)
         for c in self.columns:
             if c.kind == "text":
                 buffers = string_buffers(plain_strings(table[c.name]))
@@ -208,9 +218,12 @@ class Features:
                 tuple(plain.get("missing_words", MISSING_WORDS)),
                 plain.get("separator"),
                 plain.get("one_truth", False),
+                tuple(plain.get("crosses", ())),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the feature specification cannot be read: {error!r}") from None
+        if features.origin != "table" and "crosses" not in plain:  # n-grams were for text only
+            features = replace(features, ngrams=features.ngrams._replace(low=1, high=1))
         n = features.ngrams
         sound = (
             features.origin in ORIGINS
@@ -224,6 +237,7 @@ class Features:
             and type(n.chars) is bool
             and type(n.unit) is bool
             and type(features.one_truth) is bool
+            and all(is_cross(pair) for pair in features.crosses)
             and 1 <= n.low <= n.high <= 100
             and n.bits >= 1
             and n.weighting in WEIGHTINGS
@@ -303,16 +317,6 @@ def _strings(values: pa.ChunkedArray) -> list[tuple[np.ndarray, np.ndarray]]:
     if not pa.types.is_string(values.type):
         return [string_buffers(plain_strings(values))]
     return [string_buffers(chunk) for chunk in values.chunks]
-
-
-def _vw_columns(lines: list[bytes], bits: int) -> dict[int, str]:
-    """The names of the features in Vowpal Wabbit lines, by hashed column."""
-    names = vw_names(lines)
-    # Their bytes are hashed, but the code points of strings: Latin-1 makes them equal.
-    strings = make_strings([name.decode("latin-1") for name in names])
-    columns = hash_values(*string_buffers(strings), bits)
-    shown = (name.decode(errors="replace") for name in names)
-    return dict(zip(columns.tolist(), shown, strict=True))
 
 
 def _column_from(entry: Any) -> Column:

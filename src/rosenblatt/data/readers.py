@@ -31,7 +31,7 @@ from rosenblatt.data.cells import MISSING_WORDS, Words
 from rosenblatt.data.columnar import BATCH_ROWS, columnar_sample, read_columnar, select
 from rosenblatt.data.formats import FORMATS, Format, Parsing, detect_format, named_format
 from rosenblatt.data.samples import PLACE_BYTES, Sampled, block_at, places, slices
-from rosenblatt.data.sparse_lines import Lines
+from rosenblatt.data.sparse_lines import Lines, lines_table
 from rosenblatt.data.text_tables import (
     SAMPLE_BYTES,
     Dialect,
@@ -40,6 +40,7 @@ from rosenblatt.data.text_tables import (
     json_array_as_lines,
 )
 from rosenblatt.errors import DataError, NoRowsError, counted, listed, shown, visible
+from rosenblatt.kernels.crosses import NO_PRODUCTS
 
 _MANY_COLUMNS = 10_000
 _LOOK_BYTES = 1 << 10  # that tell an array of JSON objects from lines
@@ -58,6 +59,7 @@ class Reader:
 
     text_column = "text"  # the name of the column for lines of plain text
     bits = 31  # sparse formats have 2**bits columns
+    products = NO_PRODUCTS  # of the features of Vowpal Wabbit lines
     multilabel = False  # whether lines of fastText may have several labels
     schema: pa.Schema | None = None  # the columns of a table, if known without reading
     _first_file: ByteSource | None = None  # opened to detect the format, not yet read
@@ -230,9 +232,8 @@ class Reader:
         return [last_change(path) for path in self.files]
 
     def first_lines(self) -> pa.Table:
-        """The first lines of the first file, unparsed, in one binary column."""
-        block = next(self._open(self.parts[0])[1])
-        return pa.table({"line": pa.array([line for _, line in block.filled_lines()], pa.binary())})
+        """The first lines of the first file, unparsed, in one cell."""
+        return lines_table(next(self._open(self.parts[0])[1]).array)
 
     def pieces(self, columns: list[str] | None, numbers: Collection[str] = ()) -> Iterator[Piece]:
         """All chunks in order, each as a function that reads it.
@@ -269,8 +270,18 @@ class Reader:
         schema = self.schema
         if schema is None and self._head is not None:
             schema = self._head.schema
-        bits, multilabel, text = self.bits, self.multilabel, self.text_column
-        return Parsing(columns, skip, numbers, self.missing, None, schema, bits, multilabel, text)
+        return Parsing(
+            columns,
+            skip,
+            numbers,
+            self.missing,
+            None,
+            schema,
+            self.bits,
+            self.products,
+            self.multilabel,
+            self.text_column,
+        )
 
     def _parse(
         self, block: Block, dialect: Dialect | None, how: Parsing, kind: Format

@@ -187,7 +187,7 @@ class Source:
             yield result
 
     def _pieces(self) -> Iterator[Piece]:
-        self._reader.bits = self.features.ngrams.bits
+        self._reader.bits, self._reader.products = self.features.ngrams.bits, self.features.products
         # Labels that are not used may be several per row.
         self._reader.multilabel = self.features.multilabel or not self.labelled
         kept, numbers = self.kept_columns, _number_names(self.features.columns)

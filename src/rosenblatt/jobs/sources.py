@@ -110,6 +110,8 @@ def _is_as_in(start: Model, options: TrainOptions, name: str) -> bool:
             return set(value) == set(kinds)
         return all(kinds.get(column, "ignore") == kind for column, kind in value.items())
     hashing, before = options.hashing(), features.ngrams
+    if name == "cross":
+        return tuple(value) == features.crosses
     if name == "bits":
         return hashing.bits == before.bits
     if name == "analyzer":

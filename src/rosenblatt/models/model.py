@@ -17,7 +17,7 @@ from rosenblatt.data.arrow_tables import is_table_in_memory, stray_message, to_a
 from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import make_strings, spelled_labels
 from rosenblatt.data.features import Features
-from rosenblatt.data.sparse_lines import read_sparse
+from rosenblatt.data.sparse_lines import lines_table, read_sparse
 from rosenblatt.errors import DataError, NoRowsError, counted
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Rows
@@ -281,8 +281,6 @@ class Model:
 
     def _one_row(self, row: Any) -> tuple[Rows, Any]:
         """The features of one row, and the table with their names or None."""
-        import pyarrow as pa
-
         if self.features.origin == "svmlight":
             if not isinstance(row, Mapping):
                 raise ValueError(
@@ -296,11 +294,10 @@ class Model:
         if self.features.origin == "vw":
             if not isinstance(row, str) or "\n" in row:
                 raise ValueError("a row of a model of Vowpal Wabbit files is one line, '| good'")
-            line = row.encode()
-            lines = read_sparse(
-                Block.of(line + b"\n", "the line"), "vw", self.features.ngrams.bits, False
-            )
-            return lines.rows, pa.table({"line": pa.array([line], pa.binary())})
+            f, line = self.features, row.encode() + b"\n"
+            block = Block.of(line, "the line")
+            lines = read_sparse(block, "vw", f.ngrams.bits, False, f.products)
+            return lines.rows, lines_table(line)
         if isinstance(row, str):
             row = [row]
         elif isinstance(row, Mapping):
