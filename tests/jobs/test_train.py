@@ -318,6 +318,20 @@ def test_a_model_to_go_on_from_decides_about_the_features():
         train(texts(50), start=model, text="text", bits=10, ngrams=3)
 
 
+@pytest.mark.parametrize("rule", ["perceptron", "arow"])
+@pytest.mark.parametrize("before", ["ab", "abc"])
+def test_going_on_takes_new_labels(rule, before):
+    def day(names):
+        rows = [(name, f"word{name} of {i % 5}") for i in range(40) for name in names]
+        return {"label": [name for name, _ in rows], "text": [text for _, text in rows]}
+
+    model = train(day(before), text="text", rule=rule, epochs=3)
+    after = day([*before, "e", "0"])
+    on = train(after, start=model, epochs=2)
+    assert on.classes == ("0", *before, "e")
+    assert on.score(after, after["label"]) == 1.0
+
+
 def test_a_model_to_go_on_from_keeps_its_rule_and_the_kinds_of_its_columns():
     rows = {"label": ["a", "b"] * 25, "x": [1.0, 2.0] * 25, "id": range(50)}
     options = {"columns": {"id": "ignore", "x": "number"}, "rule": "arow:r=0.5", "epochs": 1}

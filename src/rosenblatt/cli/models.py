@@ -148,7 +148,8 @@ def explain(
         str,
         typer.Argument(
             help="A text; a JSON object with the value of each column; a line of features, for "
-            "models of svmlight and Vowpal Wabbit files."
+            "models of svmlight and Vowpal Wabbit files; or a file, or - for standard input, to "
+            "explain every row of."
         ),
     ],
     label: Annotated[
@@ -171,25 +172,46 @@ def explain(
       rosenblatt explain adult.model '{"age": 39, "job": "tech"}'
 
       rosenblatt explain news.model "the orbit of the moon" --label sci.space
+
+      rosenblatt explain clicks.model test.vw --top 5 | less
     """
     from rosenblatt.models.model_file import read_model
 
     loaded = read_model(model)
-    explanation = loaded.explain(_row(loaded, row))
-    if json:
-        typer.echo(json_module.dumps(explanation.to_json()))
+    is_file = row == "-" or os.path.isfile(row)  # noqa: PTH113 - a Path raises for a long text
+    for number, one in enumerate(_rows_of(loaded, row) if is_file else [_row(loaded, row)]):
+        explanation = loaded.explain(one)
+        if json:
+            typer.echo(json_module.dumps(explanation.to_json()))
+            continue
+        if number:
+            say("")
+        for line in _lines(explanation, label, top):
+            say(line)
+
+
+def _rows_of(model: Model, file: str) -> Iterator[Any]:
+    """The rows of a file, each as :meth:`Model.explain` takes it."""
+    from rosenblatt import data
+
+    source = data.open([file], features=model.features, live=True)
+    source.labelled = False
+    if model.features.origin != "table":
+        for line in source.lines():
+            yield _row(model, line)
         return
-    for line in _lines(explanation, label, top):
-        say(line)
+    for batch in source:
+        assert batch.table is not None, "tables have columns"
+        for i in range(len(batch)):
+            yield batch.table.slice(i, 1)
 
 
 def _row(model: Model, text: str) -> Any:
     """The row in the form that the model takes: a text, a line, or a dict of columns."""
-    if os.path.isfile(text):  # noqa: PTH113 - a Path raises if the text is long
-        raise ValueError(f"{text} is a file: give one row of it, in quotes")
     if model.features.origin == "svmlight":
-        pairs = [word.partition(":") for word in text.split() if ":" in word]
-        return {number: value for number, _, value in pairs}
+        words = text.partition("#")[0].split()
+        pairs = [word.partition(":") for word in words if ":" in word]
+        return {number: value for number, _, value in pairs if number != "qid"}
     if text.lstrip().startswith("{") and model.features.origin == "table":
         try:
             return json_module.loads(text)

@@ -65,6 +65,7 @@ class ProgressPrinter:
         self.run: Run | None = None
         self._began = self._shown = self._epoch_began = self._clock()
         self._epochs = self._width = 0
+        self._next_visits = 1000  # of which to print a line where there is no live line
         self._announced = False
         self._has_trials = False
         self.replaces = False  # whether the model file was there before
@@ -105,6 +106,10 @@ class ProgressPrinter:
         if self.live and now - self._shown > _REFRESH:
             self._shown = now
             self._rewrite(_live_line(run, now - self._epoch_began))
+        visits = run.progress.visits
+        if not self.live and run.rows.engine is None and visits >= self._next_visits:
+            self._next_visits = 1000 << (visits // 1000).bit_length()
+            self._echo(_visits_line(run), err=True)
 
     def trial(self, trial: Trial) -> None:
         """Print one trial of the settings to choose from."""
@@ -137,6 +142,9 @@ class ProgressPrinter:
         self._line(f"stopped    {why}{again}")
         if run.held_out.reached is not None:
             self._line(_target_line(run))
+        new = sorted(set(model.classes) - set(getattr(run.rows.start, "classes", model.classes)))
+        if new:
+            self._line(f"new        {'label' if len(new) == 1 else 'labels'} {', '.join(new)}")
         if run.source.bad:
             self._line(f"left out   {counted(run.source.bad, 'bad row')}")
         missing = run.source.missing.copy()
@@ -295,6 +303,13 @@ def _target_line(run: Run) -> str:
     reached = run.held_out.reached or {}
     parts = ", ".join(f"{name} {percent(value)}" for name, value in reached.items())
     return f"target     {run.options.target}: on held-out rows {parts}"
+
+
+def _visits_line(run: Run) -> str:
+    """The rows visited so far, and the error of this epoch."""
+    position, counts = run.progress.position, run.progress.counts
+    error = counts.mistakes / position if position else run.history[-1].progressive_error
+    return f"visited {counted(run.progress.visits, 'row')}, progressive error {percent(error)}"
 
 
 def _live_line(run: Run, seconds: float) -> str:

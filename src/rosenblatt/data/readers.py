@@ -41,8 +41,10 @@ from rosenblatt.data.text_tables import (
 )
 from rosenblatt.errors import DataError, NoRowsError, counted, listed, shown, visible
 from rosenblatt.kernels.crosses import NO_PRODUCTS
+from rosenblatt.kernels.sparse_lines import parse_vw
 
 _MANY_COLUMNS = 10_000
+_TAG_BYTES = 1 << 14  # that tell whether rows of Vowpal Wabbit files have tags
 _LOOK_BYTES = 1 << 10  # that tell an array of JSON objects from lines
 
 # Reads a chunk when called, in any thread.
@@ -230,6 +232,17 @@ class Reader:
     def last_changes(self) -> list[int | None]:
         """Per file :func:`last_change`."""
         return [last_change(path) for path in self.files]
+
+    def has_tags(self) -> bool:
+        """Whether rows at the beginning have tags, in the format that has them."""
+        if self.kind.name != "vw":
+            return False
+        if self._first_file is None:
+            data = next(self._open(self._first_part)[1]).array
+        else:
+            data = Block.of(self._first_file.head(_TAG_BYTES) + b"\n", "").array
+        tags = parse_vw(data, self.bits).tags
+        return bool(tags is not None and (tags[:, 1] > tags[:, 0]).any())
 
     def first_lines(self) -> pa.Table:
         """The first lines of the first file, unparsed, in one cell."""

@@ -20,6 +20,7 @@ from rosenblatt.kernels.rows import Packed
 from rosenblatt.learners import make
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.parts import ONE_RATE
+from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import SAMPLE, IdfScales, rarity_of
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.models.model import Model
@@ -89,7 +90,7 @@ class FileRows:
         spec = spec_of(options, rates, multilabel, self.threads)
         learner = make(spec, n_classes or known_classes(self.source), 0)
         if self.start is not None:
-            learner.restore(_state_of(self.start))
+            learner.restore(_state_of(self.start, learner))
         learner.reserve(len(self.numbering))
         return learner
 
@@ -270,6 +271,8 @@ class FileRows:
                 return False
             self.restarts += 1
             self.learner.restart(n_classes)
+            if self.start is not None:
+                self.learner.restore(_state_of(self.start, self.learner))
             self.learner.mark()
             self.progress.begin_again()
             self._handed = 0
@@ -390,8 +393,29 @@ def rarity_of_model(model: Model | None) -> IdfScales | None:
     return IdfScales(scales, float(scales.max())) if scales is not None and len(scales) else None
 
 
-def _state_of(model: Model) -> State:
-    """The state of a learner that continues from a model."""
+def _state_of(model: Model, learner: Any) -> State:
+    """The state of a learner that continues from a model, with zero weights for new classes."""
+    state, count = _saved_state(model), n_problems(learner.n_classes, learner.spec.multiclass)
+    before = len(state.bias)
+    if before == count:
+        return state
+    signs = np.zeros((count, before))
+    if before == 1 and not model.multilabel:  # of two classes, the second against the first
+        signs[:2, 0] = -1.0, 1.0
+    else:
+        signs[:before] = np.eye(before)
+    return replace(
+        state,
+        weights=(signs @ state.weights).astype(state.weights.dtype),
+        bias=signs @ state.bias,
+        sums=(signs @ state.sums).astype(state.sums.dtype),
+        bias_sums=signs @ state.bias_sums,
+        clock=np.full(count, float(state.clock[0])),
+    )
+
+
+def _saved_state(model: Model) -> State:
+    """The state that a model was saved in."""
     zeros = np.zeros(len(model.bias))
     sums = np.zeros(model.weights.T.shape)
     no_sums = State(model.weights.T, model.bias, sums, zeros, zeros)

@@ -66,7 +66,9 @@ def _open(files: Any, options: TrainOptions, start: Model | None) -> Source:
     if start is not None:
         _check_start(options, start)
         parsing = options.of_kind(PARSING)
-        return data.open(files, features=start.features, classes=start.classes, **parsing)
+        source = data.open(files, features=start.features, classes=start.classes, **parsing)
+        source.take_new_classes()
+        return source
     source = data.open(files, **reading(options))
     refuse_unused_options(source.format, options.of_kind(FEATURE, PARSING))
     return source
