@@ -13,6 +13,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 from rosenblatt import load, train
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
 from rosenblatt.jobs.outcome import Target, best_threshold
+from rosenblatt.jobs.folds import MOST_CROSS_FITTED
 from rosenblatt.jobs.rows import is_held_out
 
 
@@ -67,9 +68,11 @@ def test_several_classes_have_probabilities():
 
 
 def test_without_held_out_rows_there_are_no_probabilities():
-    for options in ({"epochs": 2}, {"calibrate": None}):
+    many = MOST_CROSS_FITTED + 1
+    for rows, options in ((many, {"epochs": 2}), (200, {"calibrate": None})):
         with pytest.raises(ValueError, match="no rows, or too few, were held out"):
-            train(frame(200), text="text", **options).predict_proba(["good"])
+            train(frame(rows), text="text", **options).predict_proba(["good"])
+    assert train(frame(many - 1), text="text", epochs=2).calibration.rows == many - 1
     assert train(frame(400), text="text", epochs=2, holdout=0.2).calibration.rows > 50
     assert train(frame(200), text="text", valid=frame(99, seed=3)).calibration.rows == 99
 

@@ -9,7 +9,7 @@ import shutil
 import sys
 import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -34,6 +34,7 @@ from rosenblatt.kernels import jit
 if TYPE_CHECKING:
     from rosenblatt.data import Source
     from rosenblatt.data.report import ColumnReport
+    from rosenblatt.jobs.folds import FoldScore
     from rosenblatt.jobs.run import Run
     from rosenblatt.jobs.tune import Trial
     from rosenblatt.models.model import Model
@@ -70,6 +71,7 @@ class ProgressPrinter:
         self._has_trials = False
         self.replaces = False  # whether the model file was there before
         self._reports: list[ColumnReport] | None = None
+        self.cross_validation: dict[str, Any] | None = None
         self._write_error: OSError | None = None
         jit.on_compile(self._announce_compiling)
 
@@ -111,6 +113,24 @@ class ProgressPrinter:
             self._next_visits = 1000 << (visits // 1000).bit_length()
             self._echo(_visits_line(run), err=True)
 
+    def folds(self, folds: Iterable[FoldScore]) -> None:
+        """Print each fold of a cross-validation when it is done, then means and standard errors."""
+        done: list[FoldScore] = []
+        for fold in folds:
+            done.append(fold)
+            if not self.json and not self.quiet:
+                self._line(f"fold {len(done):<5} {_fold_line(fold.accuracy, fold.log_loss)}")
+        (accuracy, its_error), (loss, other) = (
+            _mean_and_error([fold[place] for fold in done]) for place in (1, 2)
+        )
+        self.cross_validation = {
+            "accuracy": {"mean": accuracy, "standard_error": its_error},
+            "log_loss": None if math.isnan(loss) else {"mean": loss, "standard_error": other},
+        }
+        if not self.json and not self.quiet:
+            self._line(f"{'mean':<10} {_fold_line(accuracy, loss)}")
+            self._line(f"{'± error':<10} {_fold_line(its_error, other)}")
+
     def trial(self, trial: Trial) -> None:
         """Print one trial of the settings to choose from."""
         if self.quiet or self.json:
@@ -128,7 +148,10 @@ class ProgressPrinter:
         run = self.run
         assert run is not None, "training takes a step at least"
         if self.json:
-            self._echo(json_module.dumps(_summary(model, run, out, seconds)))
+            summary = _summary(model, run, out, seconds)
+            if self.cross_validation is not None:
+                summary["cross_validation"] = self.cross_validation
+            self._echo(json_module.dumps(summary))
         if self.quiet or self.json:
             return
         reasons = {
@@ -265,6 +288,23 @@ def _column(report: ColumnReport, width: int) -> list[str]:
     cut = line if len(line) <= WIDTH else line[: WIDTH - 3] + "..."
     note = visible(f"note: {report.remark}") if report.remark else ""
     return [cut, *textwrap.wrap(note, WIDTH, initial_indent=" " * 11, subsequent_indent=" " * 11)]
+
+
+def _fold_line(accuracy: float, log_loss: float) -> str:
+    """Accuracy and log loss, or their standard errors.
+
+    >>> _fold_line(0.9125, float("nan"))
+    '  91.25 % right  log loss       -'
+    """
+    loss = "-" if math.isnan(log_loss) else f"{log_loss:.4f}"
+    return f"{percent(accuracy):>9} right  log loss {loss:>7}"
+
+
+def _mean_and_error(values: list[float]) -> tuple[float, float]:
+    """The mean over folds, and its standard error."""
+    mean = sum(values) / len(values)
+    squares = sum((value - mean) ** 2 for value in values)
+    return mean, math.sqrt(squares / (len(values) * (len(values) - 1)))
 
 
 def _trial_line(trial: Trial) -> str:

@@ -332,7 +332,8 @@ def _column_from(entry: Any) -> Column:
         and column.scale > 0
         and column.form in ("", *NUMBER_FORMS, *DATE_FORMS)
         and set(column.parts) <= {"age", *DATE_PARTS}
-        and column.limits in ((), tuple(sorted(column.limits)[:2]))
+        and len(column.limits) in (0, 2)
+        and column.limits == tuple(sorted(column.limits))
     ):
         raise TypeError(f"not a column: {entry!r:.200}")
     return column

@@ -88,15 +88,22 @@ class HeldOut:
             target.check(names)
         if options.calibrate is None and target is None:
             return cls()
+        from rosenblatt.jobs.folds import cross_scores, is_cross_fitted
+
+        calibration, is_crossed = None, is_cross_fitted(run)
+        if options.calibrate is not None and is_crossed:
+            scores, truth, weights = cross_scores(run, names)
+            calibration = Calibration.fit(
+                scores, truth, len(names), options.calibrate, weights, fewest=2
+            )
         best = None if run.progress.kept is None else run.progress.kept.weights
         scored = run.rows.held_out_scores(
             run.learner, best, bool(options.average), names, _MOST_SCORES // len(names)
         )
         if scored is None:
-            return cls()
+            return cls(calibration)
         scores, truth, weights = scored
-        calibration = None
-        if options.calibrate is not None:
+        if options.calibrate is not None and not is_crossed:
             calibration = Calibration.fit(scores, truth, len(names), options.calibrate, weights)
         if target is None:
             return cls(calibration)

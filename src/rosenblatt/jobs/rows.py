@@ -189,10 +189,25 @@ class FileRows:
         self, learner: Any, weights: Weights | None, averaged: bool, names: list[str], most: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Scores, classes and weights of at most `most` held-out rows; None without such rows."""
-        examples, rows = self.validation_examples(learner)
-        rows = rows[:: -(-len(rows) // most) or 1]
+        rows = self.validation_examples(learner)[1]
         if not len(rows):
             return None
+        rows = rows[:: -(-len(rows) // most)]
+        return self.scored(learner, averaged, names, rows, weights)
+
+    def scored(
+        self,
+        learner: Any,
+        averaged: bool,
+        names: list[str],
+        rows: np.ndarray,
+        weights: Weights | None = None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Scores, classes and weights of rows, of the validation rows if there are such.
+
+        By some weights, or by those of the learner; classes are numbered as in `names`.
+        """
+        examples = self.validation_examples(learner)[0]
         if weights is not None:
             learner, averaged = _with_weights(learner, weights), False
         scores, truth = learner.scores(examples, rows, averaged), examples.codes[rows]

@@ -100,6 +100,10 @@ class Model:
     def _numbering(self) -> Numbering:
         return Numbering(1 << self.features.ngrams.bits, self.columns)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the table of hashed columns, which is large and made when it is needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "_numbering"}
+
     def scores(self, rows: Rows) -> Array:
         """The scores of sparse rows, (rows, problems); DataError if a column is too large."""
         self._check_numbers(0, int(rows.indices.max(initial=0)))
