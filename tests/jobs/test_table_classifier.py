@@ -92,8 +92,9 @@ def test_all_kinds_of_tables_give_the_same_model():
     for model, form in zip(models, forms, strict=True):
         assert (model.model_.weights == models[0].model_.weights).all()
         assert (model.predict(form) == models[0].predict(frame)).all()
-    texts = TableClassifier(epochs=2).fit(frame["note"].tolist(), y)
-    assert len(set(texts.predict(frame["note"].tolist()[:9]).tolist())) == 2
+    texts = frame["note"].tolist()
+    of_texts = TableClassifier(epochs=2).fit(texts, frame["note"].str[0])
+    assert of_texts.predict(texts).tolist() == frame["note"].str[0].tolist()
     numbers = np.random.default_rng(0).normal(size=(80, 3))
     plain = TableClassifier(epochs=9).fit(numbers, numbers[:, 1] > 0)
     assert plain.score(numbers, numbers[:, 1] > 0) > 0.9

@@ -93,7 +93,7 @@ class Column:
         if self.kind == "date":
             return to_times(cells, missing, self.form)
         numbers, bad = to_numbers(cells, missing, self.form)
-        return (np.clip(numbers, *self.limits) if self.limits else numbers), bad
+        return (numbers.clip(*self.limits) if self.limits else numbers), bad
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -205,7 +205,7 @@ def is_row_number(
     steps = np.diff(numbers)
     # Between two places of the sample is a jump.
     counts = max(np.count_nonzero(steps == 1), np.count_nonzero(steps == -1))
-    return is_named or counts > 0.95 * len(steps)
+    return is_named or bool(counts > 0.95 * len(steps))
 
 
 def _limits(numbers: np.ndarray) -> tuple[float, ...]:

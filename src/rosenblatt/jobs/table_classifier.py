@@ -95,7 +95,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         label = _new_name(table, getattr(y, "name", None) or "label")
         table = table.append_column(label, make_strings(labels))
         if sample_weight is not None:
-            if self.weight is not None:  # type: ignore[attr-defined]
+            if options["weight"] is not None:
                 raise ValueError("the option weight and sample_weight exclude each other")
             options["weight"] = _new_name(table, "weight")
             weights = np.asarray(sample_weight, dtype=np.float64)
