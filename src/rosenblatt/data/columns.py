@@ -93,7 +93,9 @@ class Column:
         if self.kind == "date":
             return to_times(cells, missing, self.form)
         numbers, bad = to_numbers(cells, missing, self.form)
-        return (numbers.clip(*self.limits) if self.limits else numbers), bad
+        if self.limits:
+            numbers = numbers.clip(self.limits[0], self.limits[1])
+        return numbers, bad
 
     @property
     def entries(self) -> tuple[str, ...]:

@@ -191,7 +191,7 @@ class Model:
         >>> model.predict(["good fun", "dull"]).tolist()
         ['pos', 'neg']
         >>> [[(label, round(p, 2)) for label, p in row] for row in model.predict(["good"], k=2)]
-        [[('pos', 0.86), ('neg', 0.14)]]
+        [[('pos', 0.95), ('neg', 0.05)]]
         >>> frame = {"label": ["old", "new"] * 20, "age": [70, 5] * 20, "job": ["none"] * 40}
         >>> model = train(frame, epochs=3)
         >>> model.predict([{"age": 80, "job": "none"}, {"job": "none", "age": 3}]).tolist()
@@ -229,7 +229,7 @@ class Model:
         >>> from rosenblatt import train
         >>> frame = {"label": ["pos", "neg"] * 200, "text": ["good and fun", "bad and dull"] * 200}
         >>> train(frame, text="text").predict_proba(["good fun", "and"]).round(2).tolist()
-        [[0.11, 0.89], [0.45, 0.55]]
+        [[0.03, 0.97], [0.5, 0.5]]
         """
         return self.probabilities(self.scores(self._rows(X)))
 
@@ -316,6 +316,24 @@ class Model:
         from rosenblatt.models.model_file import save
 
         save(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Model:
+        """Read a model from its file, or from that of a linear estimator with its columns.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> import pandas as pd
+        >>> from rosenblatt import Model, Perceptron, save
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "tiny.model"
+        >>> save(Perceptron().fit(pd.DataFrame({"x": [1.0, 2.0]}), ["no", "yes"]), path)
+        >>> Model.load(path).predict({"x": [0.0, 9.0]}).tolist()
+        ['no', 'yes']
+        """
+        from rosenblatt.models.model_file import read_model
+
+        return read_model(path)
 
     def compressed(
         self, *, size: float | None = None, loss: float = 0.0, rows: Any = None

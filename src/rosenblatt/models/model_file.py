@@ -34,8 +34,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : Model or fitted classifier
-        What :func:`rosenblatt.train` returned, or a fitted :class:`rosenblatt.Perceptron`,
-        :class:`rosenblatt.KernelPerceptron` or another member of the family.
+        What :func:`rosenblatt.train` returned, or a fitted :class:`rosenblatt.TableClassifier`,
+        :class:`rosenblatt.Perceptron`, :class:`rosenblatt.KernelPerceptron` or another member of
+        the family. The commands read all of them, but for kernels and votes of pairs of classes.
     path : path
 
     Examples
@@ -47,13 +48,17 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> load(path).classes
     ('no', 'yes')
     """
+    model = getattr(model, "model_", model)  # of a TableClassifier
     if isinstance(model, Model):
         tensorfile.write(path, *_content(model))
         return
     from rosenblatt.models import estimator_file
 
     if type(model).__name__ not in (*rules.estimators(), estimator_file.KERNEL):
-        raise TypeError(f"only models can be saved, not {type(model).__name__}")
+        raise TypeError(
+            f"only models and classifiers of rosenblatt can be saved, not {type(model).__name__}: "
+            "joblib.dump saves any estimator; train and TableClassifier make a model of raw rows"
+        )
     tensorfile.write(path, *estimator_file.to_file(model))
 
 
@@ -66,9 +71,13 @@ def load(path: str | os.PathLike[str]) -> Any:
         If the file is damaged, foreign, or of a format this release does not know.
     """
     arrays, about = tensorfile.read(path)
-    name, format = os.fspath(path), about.get("format")
-    if format not in _ESTIMATORS:
-        return model_from(name, arrays, about)
+    name = os.fspath(path)
+    is_model = about.get("format") not in _ESTIMATORS
+    return model_from(name, arrays, about) if is_model else _estimator_from(name, arrays, about)
+
+
+def _estimator_from(name: str, arrays: dict[str, Array], about: dict[str, Any]) -> Any:
+    """The estimator of a file."""
     from rosenblatt.models import estimator_file  # a Model never needs scikit-learn
 
     with reporting_damage(name):
@@ -108,7 +117,7 @@ def _content(model: Model) -> tuple[Arrays, dict[str, Any]]:
 
 
 def read_model(path: str | os.PathLike[str]) -> Model:
-    """Read a model file and check its content.
+    """Read a model of raw rows from a file, also from that of an estimator, and check it.
 
     Raises
     ------
@@ -120,6 +129,10 @@ def read_model(path: str | os.PathLike[str]) -> Model:
 
 def model_from(name: str, arrays: dict[str, Array], about: dict[str, Any]) -> Model:
     """The model of a file with these arrays and metadata; the name is for error messages."""
+    if about.get("format") in _ESTIMATORS:
+        from rosenblatt.models.estimator_file import as_model
+
+        return as_model(_estimator_from(name, arrays, about))
     if about.get("format") != FORMAT:
         raise ModelFormatError(f"{name} is a {about.get('format')!r} file, not a model")
     version = about.get("version")
