@@ -327,8 +327,9 @@ class Model:
         >>> import pandas as pd
         >>> from rosenblatt import Model, Perceptron, save
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "tiny.model"
-        >>> save(Perceptron().fit(pd.DataFrame({"x": [1.0, 2.0]}), ["no", "yes"]), path)
-        >>> Model.load(path).predict({"x": [0.0, 9.0]}).tolist()
+        >>> frame = pd.DataFrame({"x": [-1.0, 2.0] * 9})
+        >>> save(Perceptron(random_state=0).fit(frame, ["no", "yes"] * 9), path)
+        >>> Model.load(path).predict({"x": [-9.0, 9.0]}).tolist()
         ['no', 'yes']
         """
         from rosenblatt.models.model_file import read_model
