@@ -24,7 +24,7 @@ from rosenblatt.cli.browser import course, lab
 from rosenblatt.cli.demo import demo
 from rosenblatt.cli.evaluate import evaluate
 from rosenblatt.cli.lines import say
-from rosenblatt.cli.models import compress, explain, export, inspect
+from rosenblatt.cli.models import compress, explain, export, import_, inspect
 from rosenblatt.cli.predict import predict
 from rosenblatt.cli.prove import certify, verify
 from rosenblatt.cli.trace import trace
@@ -65,7 +65,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS = {
-    "Train and predict": (train, evaluate, predict, explain, inspect, compress, export),
+    "Train and predict": (train, evaluate, predict, explain, inspect, compress, export, import_),
     "Prove": (certify, verify),
     "Watch and learn": (demo, trace, lab, course),
     "Set up": (warm_up,),
@@ -121,7 +121,8 @@ def _help(command: Callable[..., None]) -> str:
 
 for _group, _commands in _COMMANDS.items():
     for _command in _commands:
-        app.command(rich_help_panel=_group, help=_help(_command), cls=_Command)(_command)
+        _name = _command.__name__.strip("_").replace("_", "-")
+        app.command(_name, rich_help_panel=_group, help=_help(_command), cls=_Command)(_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -69,7 +69,8 @@ def _show_model(model: Model, path: Path, top: int, as_json: bool) -> None:
         typer.echo(json_module.dumps(_model_record(model)))
         return
     say(f"{path}: {extent(model)}")
-    say(f"trained by rosenblatt {model.package} on {_trained_on(model)}")
+    program = "fastText, file" if model.features.fasttext else f"rosenblatt {model.package} on"
+    say(f"trained by {program} {_trained_on(model)}")
     for line in _feature_lines(model):
         say(line)
     for epoch in model.history:
@@ -110,6 +111,12 @@ def _feature_lines(model: Model) -> list[str]:
     if f.origin != "table":
         return [feature_line(f)]
     lines = [f"label {f.label}; columns {_kinds(f.columns)}"]
+    if f.fasttext is not None:
+        spec, subwords = f.fasttext, ""
+        if spec.high:
+            subwords = f", subwords of {max(1, spec.low)} to {spec.high} characters"
+        words = f"{counted(spec.n_words, 'word')}{subwords}, n-grams of up to {spec.length}"
+        return [*lines, f"{words}, {counted(spec.buckets, 'bucket')}"]
     kinds = {column.kind for column in f.columns}
     if "text" in kinds:
         lines.append(f"n-grams {ngram_range(f.ngrams)}")
@@ -309,6 +316,47 @@ def _table(forms: list[Compressed], out: Path) -> list[str]:
     last = forms[-1]
     features = counted(len(last.model.columns), "feature")
     return [*lines, f"{out}: {readable_size(out.stat().st_size)}, {features}"]
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(help="A .bin or .ftz file of fastText.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The model file; by default its name.model.")
+    ] = None,
+    text: Annotated[str, typer.Option(help="The column of tables that holds the text.")] = "text",
+    label: Annotated[
+        str, typer.Option("--label", "-l", help="The column of tables that holds the label.")
+    ] = "label",
+    several: Annotated[
+        bool,
+        typer.Option(
+            "--several",
+            help="Predict all labels of a probability above one half, for the losses ova and ns.",
+        ),
+    ] = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Make a model of a classifier that fastText trained, with the same probabilities.
+
+    It predicts, evaluates, explains and is compressed like any other model.
+
+    Examples:
+
+      rosenblatt import quality.bin
+
+      rosenblatt import lid.176.ftz --out languages.model --text content
+    """
+    o.disable_blas_threads()
+    from rosenblatt.atomic_files import check_output
+    from rosenblatt.models.fasttext_file import from_fasttext
+
+    target = Path(f"{o.stem(str(file))}.model") if out is None else out
+    check_output(target, [file], "model")
+    model = from_fasttext(file, text=text, label=label, several=several)
+    model.save(target)
+    if not quiet:
+        sizes = [readable_size(path.stat().st_size) for path in (file, target)]
+        say(f"{target}: {extent(model)}, {sizes[1]} (the file of fastText: {sizes[0]})")
 
 
 def export(

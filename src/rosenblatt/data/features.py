@@ -27,6 +27,7 @@ from rosenblatt.data.columns import KINDS, Column
 from rosenblatt.data.sparse_lines import is_cross, vw_names
 from rosenblatt.errors import OptionError
 from rosenblatt.kernels.crosses import Products
+from rosenblatt.kernels.fasttext import FastText
 from rosenblatt.kernels.packing import MOST_BITS
 from rosenblatt.kernels.spelling import spell
 from rosenblatt.kernels.text import (
@@ -81,6 +82,8 @@ class Features:
         Whether the categories ``True`` and ``TRUE`` are ``true``; not so in older model files.
     crosses : tuple of str
         Pairs of first letters of Vowpal Wabbit namespaces whose features are multiplied.
+    fasttext : FastText, optional
+        For the only column, a text: how fastText makes features of it, instead of `ngrams`.
 
     Notes
     -----
@@ -106,6 +109,7 @@ class Features:
     separator: str | None = None
     one_truth: bool = True
     crosses: tuple[str, ...] = ()
+    fasttext: FastText | None = None
 
     def __post_init__(self) -> None:
         if self.ngrams.bits > MOST_BITS:
@@ -151,6 +155,8 @@ class Features:
     def hashed(self, table: pa.Table) -> Hashed:
         """The sparse rows of a table, what is missing, and which cells could not be read."""
         texts = self._of("text")
+        if self.fasttext is not None:
+            return Hashed(self.fasttext.rows(_strings(table[texts[0].name])), {}, {})
         parts = [hash_chunks(_strings(table[c.name]), self.ngrams, self._seed(c)) for c in texts]
         cells = Hashed(_NO_ROWS, {}, {})
         if len(texts) < len(self.columns):
@@ -171,6 +177,9 @@ class Features:
             return {int(at): str(at) for at in sought}
         if table is None:
             return {}
+        if self.fasttext is not None:
+            strings = plain_strings(table[self.columns[0].name]).to_pylist()
+            return self.fasttext.names(strings, sought)
         names: dict[int, str] = {}
         bits = self.ngrams.bits
         if self.origin == "vw":
@@ -200,7 +209,9 @@ class Features:
 
     def to_json(self) -> dict[str, Any]:
         """The specification as JSON data."""
-        return asdict(self) | {"ngrams": self.ngrams._asdict()}
+        plain = asdict(replace(self, fasttext=None)) | {"ngrams": self.ngrams._asdict()}
+        del plain["fasttext"]  # so that older releases read other models
+        return plain if self.fasttext is None else plain | {"fasttext": self.fasttext.to_json()}
 
     @classmethod
     def from_json(cls, plain: Any) -> Features:
@@ -241,6 +252,7 @@ class Features:
             and 1 <= n.low <= n.high <= 100
             and n.bits >= 1
             and n.weighting in WEIGHTINGS
+            and ("fasttext" not in plain or features.is_one_text)
         )
         if not sound:
             raise ValueError(f"the feature specification makes no sense: {plain!r:.200}")

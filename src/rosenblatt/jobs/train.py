@@ -102,6 +102,8 @@ def train(source: Any, *, options: TrainOptions | None = None, **changes: Any) -
             f"start (--from) goes on with models of train; this {start.parameters['estimator']} "
             "goes on in Python: rosenblatt.load(...).partial_fit"
         )
+    if start is not None and start.features.fasttext is not None:
+        raise OptionError("a model of fastText cannot be trained further: train one from the text")
     if start is not None and options.rule is None:
         options = replace(options, rule=rule_of(start))
     if options.workers is not None:

@@ -19,11 +19,13 @@ from rosenblatt.data.cells import make_strings, spelled_labels
 from rosenblatt.data.features import Features
 from rosenblatt.data.sparse_lines import lines_table, read_sparse
 from rosenblatt.errors import DataError, NoRowsError, counted
+from rosenblatt.kernels.fasttext import merged
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Rows
 from rosenblatt.learners.problems import decided, differ, own_scores
 from rosenblatt.models.calibration import Calibration
 from rosenblatt.models.explanation import Explanation
+from rosenblatt.models.head import Head
 
 if TYPE_CHECKING:
     from rosenblatt.data.source import Source
@@ -64,6 +66,9 @@ class Model:
         From scores to probabilities; None if no rows were held out.
     threshold : float
         The second of two classes is predicted above this score.
+    head : Head or None
+        From the sums of weights to scores, if these are not the same: in some models of fastText,
+        whose features have vectors as their weights.
 
     Examples
     --------
@@ -90,6 +95,7 @@ class Model:
     precision: str = "float32"
     calibration: Calibration | None = None
     threshold: float = 0.0
+    head: Head | None = None
 
     @property
     def classes_(self) -> Array:
@@ -107,7 +113,12 @@ class Model:
     def scores(self, rows: Rows) -> Array:
         """The scores of sparse rows, (rows, problems); DataError if a column is too large."""
         self._check_numbers(0, int(rows.indices.max(initial=0)))
-        return self._numbering.score(rows, self.weights, self.bias)
+        if self.head is None:
+            return self._numbering.score(rows, self.weights, self.bias)
+        return self.head.scores(self._sums(rows))
+
+    def _sums(self, rows: Rows) -> Array:
+        return self._numbering.score(rows, self.weights, np.zeros(self.weights.shape[1]))
 
     def decide(self, scores: Array) -> Array:
         """The predicted class numbers from scores; if multilabel, the indicator matrix."""
@@ -270,15 +281,20 @@ class Model:
         <Explanation: 'pos', score +0.63 = good +0.63, fun +0.63, bad -0.63, bias +0.00>
         """
         rows, table = self._one_row(row)
+        rows = rows if self.features.fasttext is None else merged(rows)
         names = self.features.names(table, rows.indices.tolist())
         places = self._numbering.places_of(rows.indices)
-        weights = np.zeros((len(places), len(self.bias)))
+        weights = np.zeros((len(places), self.weights.shape[1]))
         weights[places >= 0] = self.weights[places[places >= 0]]
+        bias = self.bias
+        if self.head is not None:  # by the slopes of the scores, and what is left in the bias
+            weights = weights @ self.head.slopes(self._sums(rows)[0])
+            bias = self.scores(rows)[0] - rows.values @ weights
         return Explanation(
             self.classes,
             [names.get(column, column) for column in rows.indices.tolist()],
             rows.values[:, None] * weights,
-            self.bias,
+            bias,
             self.threshold,
             self.multilabel,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,17 @@ import numpy as np
 from rosenblatt import rules
 from rosenblatt.data.features import Features
 from rosenblatt.errors import ModelFormatError
+from rosenblatt.kernels.fasttext import FastText
 from rosenblatt.models import tensorfile
 from rosenblatt.models.calibration import Calibration
+from rosenblatt.models.head import Head
 from rosenblatt.models.model import Array, Model
 from rosenblatt.models.tensorfile import Arrays, epochs_from, expect, reporting_damage
 
 FORMAT = "rosenblatt-model"
 VERSION = 6
-_READ = (5, VERSION)  # in version 5 all dates have an age
+_WITH_FASTTEXT = 7  # the version of models of fastText, which older releases must not read
+_READ = (5, VERSION, _WITH_FASTTEXT)  # in version 5 all dates have an age
 PRECISIONS = ("float32", "float16", "int8")
 # The most bytes that one byte of a file stands for: limits what a small file can allocate.
 _MOST_PER_BYTE = 1024
@@ -113,6 +117,13 @@ def _content(model: Model) -> tuple[Arrays, dict[str, Any]]:
     else:
         arrays["weights"], arrays["scale"] = scaled(model.weights, model.precision)
     arrays |= {f"state.{name}": array for name, array in model.state.items()}
+    fasttext, head = model.features.fasttext, model.head
+    if fasttext is not None:
+        arrays |= {"words": fasttext.words, "kept": fasttext.kept}
+        about |= {"version": _WITH_FASTTEXT, "problems": len(model.bias)}
+    if head is not None:
+        arrays |= {"matrix": head.matrix, "tree": head.tree}
+        about["head"] = [list(head.matrix.shape), list(head.tree.shape)]
     return {name: compressed(array) for name, array in arrays.items()}, about
 
 
@@ -138,7 +149,7 @@ def model_from(name: str, arrays: dict[str, Array], about: dict[str, Any]) -> Mo
     version = about.get("version")
     if version not in _READ:
         raise ModelFormatError(
-            f"{name} has format version {version!r}, and this release reads versions 5 and 6: "
+            f"{name} has format version {version!r}, and this release reads versions 5 to 7: "
             "train the model again, or use the release that wrote it"
         )
     with reporting_damage(name):
@@ -154,20 +165,36 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
     features = Features.from_json(about["features"])
     alone = len(classes) == 2 and not features.multilabel
     n, problems = about["n_features"], 1 if alone else len(classes)
+    if about["version"] == _WITH_FASTTEXT and about["problems"] == len(classes):
+        problems = len(classes)  # also of two classes, if they were learned one by one
     if type(n) is not int or n < 0:
         raise ValueError(f"{n!r} is not a number of features")
 
     def array(name: str, kind: Any, shape: tuple[int, ...]) -> Array:
         return decompressed(name, arrays[name], kind, shape)
 
+    fasttext, head, width = about["features"].get("fasttext"), None, problems
+    if fasttext is not None:
+        sizes = {name: fasttext[name] for name in ("words", "kept")}
+        blobs = {name: array(name, np.uint8, (size,)) for name, size in sizes.items()}
+        spec = FastText(**{**fasttext, **blobs})
+        features = replace(features, fasttext=spec)
+        if spec.bits != features.ngrams.bits:
+            raise ValueError("the columns do not fit the words")
+    if "head" in about:
+        shapes = [tuple(shape) for shape in about["head"]]
+        head = Head(array("matrix", np.float32, shapes[0]), array("tree", np.int32, shapes[1]))
+        width = shapes[0][0] or shapes[1][0]
     columns = np.cumsum(array("columns", np.uint32, (n,)), dtype=np.uint32)
     check_columns(columns, features.ngrams.bits)
     precision = about["precision"]
     if precision not in PRECISIONS:
         raise ValueError(f"{precision!r} is not a precision")
-    weights = array("weights", precision, (n, problems))
+    weights = array("weights", precision, (n, width))
     if precision != "float32":
-        weights = unscaled(weights, array("scale", np.float32, (problems,)))
+        weights = unscaled(weights, array("scale", np.float32, (width,)))
+    if head is not None:
+        head.check(weights, len(classes))
     bias = array("bias", np.float64, (problems,))
     epochs_from(about["history"])
     for name, kind in (("parameters", dict), ("history", list), ("words", dict)):
@@ -192,6 +219,7 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
         precision=precision,
         calibration=_calibration(about, len(classes), features.multilabel),
         threshold=_threshold(about),
+        head=head,
     )
 
 
