@@ -27,6 +27,7 @@ from rosenblatt.cli.lines import say
 from rosenblatt.cli.models import compress, explain, export, import_, inspect
 from rosenblatt.cli.predict import predict
 from rosenblatt.cli.prove import certify, verify
+from rosenblatt.cli.serve import replay, serve
 from rosenblatt.cli.trace import trace
 from rosenblatt.cli.train import train
 from rosenblatt.cli.warm_up import warm_up
@@ -66,6 +67,7 @@ app = typer.Typer(
 )
 _COMMANDS = {
     "Train and predict": (train, evaluate, predict, explain, inspect, compress, export, import_),
+    "Serve": (serve, replay),
     "Prove": (certify, verify),
     "Watch and learn": (demo, trace, lab, course),
     "Set up": (warm_up,),

@@ -164,7 +164,7 @@ def trained_model(run: Run) -> Model:
         run.source.classes[: max(2, run.learner.n_classes)], multilabel
     )
     weights, bias = _model_weights(run)
-    state = _state(run)
+    state = state_for_model(run.learner)
     places, select = _used_features(weights, state)
     columns, weights = select(run.rows.columns[: len(weights)]), reorder(select(weights))
     state |= {name: reorder(select(state[name])) for name in ("W", "U") if name in state}
@@ -196,10 +196,10 @@ def _model_weights(run: Run) -> tuple[np.ndarray, np.ndarray]:
     return np.ascontiguousarray(weights.T), bias
 
 
-def _state(run: Run) -> dict[str, Any]:
-    """What is needed to continue training from the model."""
-    state = run.learner.state()
-    wide = {"W": state.weights} | ({"U": state.sums} if run.learner.averaging else {})
+def state_for_model(learner: Any) -> dict[str, Any]:
+    """What a model keeps of its learner, to continue training from it."""
+    state = learner.state()
+    wide = {"W": state.weights} | ({"U": state.sums} if learner.averaging else {})
     bias = np.stack([state.bias, state.bias, state.bias_sums])
     arrays = {name: np.ascontiguousarray(array.T) for name, array in wide.items()}
     return arrays | {"bias": bias, "clock": state.clock[:1]}

@@ -31,7 +31,7 @@ from rosenblatt.training.progress import Progress
 _MOST_RESTARTS = 10
 _MOST_HELD_OUT = 50_000  # by the full share
 _PART = 1 << 18  # row numbers that are mixed at a time
-_LARGEST = 1e15  # of a value: products of two, added up, are in the range of float32
+LARGEST = 1e15  # of a value: products of two, added up, are in the range of float32
 _NO_ROWS = np.empty(0, np.uint64)
 
 
@@ -383,15 +383,15 @@ def check_values(batch: Batch, path: str | None, rows_before: int | None = None)
     """
     values = batch.rows.values
     largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
-    if largest <= _LARGEST:
+    if largest <= LARGEST:
         return
-    bad = int(np.flatnonzero(~(np.abs(values) <= _LARGEST))[0])
+    bad = int(np.flatnonzero(~(np.abs(values) <= LARGEST))[0])
     who = "a row"
     if rows_before is not None:
         row = rows_before + int(np.searchsorted(batch.rows.indptr, np.uint64(bad), side="right"))
         who = f"row {row:,}"
     raise DataError(
-        f"{who} has a value of {values[bad]:g}, scaled; values beyond {_LARGEST:g} cannot be "
+        f"{who} has a value of {values[bad]:g}, scaled; values beyond {LARGEST:g} cannot be "
         "learned from: correct or leave out such rows or columns",
         path=path,
     )
@@ -410,7 +410,7 @@ def rarity_of_model(model: Model | None) -> IdfScales | None:
 
 def _state_of(model: Model, learner: Any) -> State:
     """The state of a learner that continues from a model, with zero weights for new classes."""
-    state, count = _saved_state(model), n_problems(learner.n_classes, learner.spec.multiclass)
+    state, count = state_of_model(model), n_problems(learner.n_classes, learner.spec.multiclass)
     before = len(state.bias)
     if before == count:
         return state
@@ -429,7 +429,7 @@ def _state_of(model: Model, learner: Any) -> State:
     )
 
 
-def _saved_state(model: Model) -> State:
+def state_of_model(model: Model) -> State:
     """The state that a model was saved in."""
     zeros = np.zeros(len(model.bias))
     sums = np.zeros(model.weights.T.shape)
