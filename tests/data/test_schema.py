@@ -70,9 +70,7 @@ def test_the_label_cannot_be_a_feature_as_well():
     [
         ("svmlight", "label", "kind"),
         ("vw", "text", "a"),
-        ("vw", "analyzer", "char"),
-        ("svmlight", "ngrams", 3),
-        ("csv", "cross", ["ab"]),
+        ("vw", "ngrams", 3),
         ("jsonl", "header", False),
         ("table", "format", "csv"),
         ("opened", "bits", 20),

@@ -70,8 +70,8 @@ def test_a_saved_model_goes_on_as_the_one_that_was_saved(name, multiclass, tmp_p
 def test_fit_on_packed_rows_is_fit_on_dense_rows_and_can_go_on(name):
     X, y = rows(3, classes=3)
     X = X.astype(np.float32)
-    model, other = (clone(ESTIMATORS[name]).set_params(max_iter=2, tol=None, shuffle=False)
-                    for _ in range(2))  # fmt: skip
+    options = {"max_iter": 2, "tol": None, "shuffle": False, "scale": None}
+    model, other = (clone(ESTIMATORS[name]).set_params(**options) for _ in range(2))
     model.fit(sparse.csr_array(X), y), other.fit(X, y)
     assert np.allclose(model.coef_, other.coef_, rtol=1e-3, atol=1e-4)
     model.partial_fit(sparse.csr_array(X), y), other.partial_fit(X, y)

@@ -35,7 +35,7 @@ def test_scaling_by_a_power_of_two_scales_the_weights_and_nothing_else(
 ):
     (X, y), factor = data, 2.0**power
     options = {"keep": keep, "multiclass": multiclass, "update": update, "shuffle": shuffle}
-    model = Perceptron(max_iter=30, n_iter_no_change=3, tol=0.01, random_state=0, **options)
+    model = Perceptron(max_iter=30, tol=0.01, random_state=0, scale=None, **options)
     plain = clone(model).fit(layout(X), y)
     scaled = clone(model).fit(layout(X * factor), y)
     assert np.array_equal(scaled.coef_, plain.coef_ * factor)
@@ -71,7 +71,7 @@ def test_scaling_by_a_power_of_two_changes_nothing_about_a_kernel_perceptron(
 @pytest.mark.parametrize("data", [IRIS, DIGITS, load_breast_cancer(return_X_y=True)])
 def test_the_default_fit_does_not_see_a_power_of_two(data, n_jobs, power):
     (X, y), factor = data, 2.0**power
-    model = Perceptron(random_state=0, n_jobs=n_jobs)
+    model = Perceptron(random_state=0, n_jobs=n_jobs, scale=None)
     plain, scaled = clone(model).fit(X, y), clone(model).fit(X * factor, y)
     assert np.array_equal(scaled.coef_, plain.coef_ * factor)
     assert np.array_equal(scaled.intercept_, plain.intercept_ * factor**2)
@@ -81,7 +81,7 @@ def test_the_default_fit_does_not_see_a_power_of_two(data, n_jobs, power):
 @pytest.mark.parametrize("factor", [1e-6, 1 / 3, 1000.0])
 def test_scaling_by_any_number_hardly_changes_a_prediction(factor):
     X, y = IRIS
-    model = Perceptron(shuffle=False, max_iter=20, tol=None)
+    model = Perceptron(shuffle=False, max_iter=20, tol=None, scale=None)
     plain, scaled = clone(model).fit(X, y), clone(model).fit(X * factor, y)
     # The mean squared length is rounded to eight binary digits.
     assert scaled.threshold_ == pytest.approx(plain.threshold_ * factor**2, rel=0.02)
@@ -90,11 +90,12 @@ def test_scaling_by_any_number_hardly_changes_a_prediction(factor):
 
 def test_auto_is_two_updates_of_a_typical_row():
     X = np.array([[3.0, 4.0], [4.0, 3.0], [-3.0, 4.0]])
-    model = Perceptron().fit(X, [0, 1, 1])
+    model = Perceptron(scale=None).fit(X, [0, 1, 1])
     assert (model.intercept_scaling_, model.threshold_) == (2.5, 2 * (25 + 2.5**2))
-    through_origin = Perceptron(fit_intercept=False).fit(X, [0, 1, 1])
+    through_origin = Perceptron(fit_intercept=False, scale=None).fit(X, [0, 1, 1])
     assert (through_origin.intercept_scaling_, through_origin.threshold_) == (0.0, 50.0)
-    joint = Perceptron(multiclass="joint", fit_intercept=False).fit(X, [0, 1, 2])
+    options = {"multiclass": "joint", "fit_intercept": False, "scale": None}
+    joint = Perceptron(**options).fit(X, [0, 1, 2])
     assert joint.threshold_ == 100.0  # an update moves two classes
     given_ = Perceptron(threshold=1, intercept_scaling=2).fit(X, [0, 1, 1])
     assert (given_.threshold_, given_.intercept_scaling_) == (1.0, 2.0)
@@ -123,7 +124,7 @@ def test_rates_of_features_are_scales_of_features():
     X, y = IRIS
     scales = np.array([1.0, 2.0, 0.5, 4.0])
     rated = Perceptron(feature_rates=scales**2, shuffle=False, max_iter=9, tol=None).fit(X, y)
-    scaled = Perceptron(shuffle=False, max_iter=9, tol=None).fit(X * scales, y)
+    scaled = Perceptron(shuffle=False, max_iter=9, tol=None, scale=None).fit(X * scales, y)
     assert rated.threshold_ == scaled.threshold_
     assert np.allclose(rated.coef_, scaled.coef_ * scales)
 
@@ -140,7 +141,7 @@ def test_a_row_of_weight_two_is_the_row_twice():
 def test_dense_and_sparse_copies_give_the_same_model():
     X, y = DIGITS
     for dtype in (np.float64, np.float32):
-        model = Perceptron(random_state=0, max_iter=3, tol=None)
+        model = Perceptron(random_state=0, max_iter=3, tol=None, scale=None)
         dense, packed = model.fit(X.astype(dtype), y), clone(model)
         packed.fit(sparse.csr_array(X.astype(dtype)), y)
         assert packed.multiclass_ == dense.multiclass_ == "ovo"
@@ -177,7 +178,8 @@ class TestOneByOne:
         assert model.threshold_ == whole.threshold_
 
     def test_rows_after_the_first_256_change_nothing_but_weights(self):
-        model = Perceptron().partial_fit(self.X[:ROWS_THAT_DECIDE], self.y[:ROWS_THAT_DECIDE])
+        model = Perceptron(scale=None)
+        model.partial_fit(self.X[:ROWS_THAT_DECIDE], self.y[:ROWS_THAT_DECIDE])
         before = model.threshold_
         assert model.partial_fit(self.X * 100, self.y).threshold_ == before
 

@@ -65,7 +65,6 @@ def tiny_jobs(folder: Path, rules: list[str]) -> Iterator[tuple[str, Callable[[]
             path = folder / f"{classes}.{format}"
             path.write_text("".join(rows))
             yield f"{format}, {classes} classes", partial(_train, path, ["perceptron"])
-    yield "vw, products", partial(_products, folder / "2.vw")
     for rule in rules:
         paths = [folder / f"{classes}.{format}" for classes in (2, 3) for format in ("tsv", "csv")]
         for path in paths:
@@ -109,12 +108,6 @@ def _train(path: Path, rules: list[str]) -> None:
         (evaluate_labels if model.multilabel else evaluate)(model, source)
 
 
-def _products(path: Path) -> None:
-    from rosenblatt import train
-
-    train(path, ngrams=2, cross=["::"])
-
-
 def _rows(dtype: str, layout: str, classes: int) -> tuple[Any, Any]:
     import numpy as np
     from scipy import sparse
@@ -138,7 +131,9 @@ def _fit(rule: str, dtype: str, layout: str) -> None:
             if keep != "best" or rule == "perceptron":
                 model.set_params(keep=keep)
             model.fit(X, y).predict(X)
-        estimator_of(rule, multiclass=multiclass).partial_fit(X, y)
+        for scale in (None, "auto"):
+            estimator_of(rule, multiclass=multiclass, scale=scale).partial_fit(X, y)
+    estimator_of(rule, scale="auto", max_iter=3, tol=None).fit(X, y)
     if rule == "perceptron":
         from rosenblatt import Perceptron
 

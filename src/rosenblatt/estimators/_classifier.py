@@ -44,6 +44,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "multiclass": [StrOptions({"auto", "ovr", "ovo", "joint"})],
     "fit_intercept": ["boolean"],
     "intercept_scaling": [POSITIVE],
+    "scale": [AUTO, None],
     "feature_rates": [StrOptions({"idf"}), "array-like", None],
     "shuffle": ["boolean", StrOptions({"random", "after_first"}), "array-like"],
     "max_iter": [_COUNT],

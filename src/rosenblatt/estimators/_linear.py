@@ -37,6 +37,7 @@ from rosenblatt.estimators._input import (
 from rosenblatt.estimators._unseen import Fitted
 from rosenblatt.estimators.online import learn
 from rosenblatt.learners import Spec, make
+from rosenblatt.learners.column_scale import ColumnScale, RunningScale
 from rosenblatt.learners.examples import ONE, Examples, examples_of
 from rosenblatt.learners.linear import WORTH_STARTING
 from rosenblatt.learners.parts import ONE_RATE
@@ -108,6 +109,8 @@ class LinearClassifier(SparseCoefMixin, Classifier):
     _base: np.ndarray | None  # initial weights of all columns, where the learner does not have all
     _square: MeanSquare  # the unit of "auto" options
     _progress: Progress
+    _running: RunningScale | None = None  # the scale of a stream, by its rows so far
+    scale_: ColumnScale | None  # of the rows that the learner sees
 
     @property
     def coef_(self) -> Any:
@@ -126,7 +129,10 @@ class LinearClassifier(SparseCoefMixin, Classifier):
 
     @property
     def state_(self) -> State:
-        """The last weights, averaging sums and clock; views of the learner's arrays."""
+        """The last weights, averaging sums and clock, of columns scaled by `scale_`.
+
+        Views of the learner's arrays.
+        """
         if not hasattr(self, "_learner"):
             raise AttributeError(f"The {type(self).__name__} is not fitted yet.")
         self._unpack()
@@ -138,7 +144,8 @@ class LinearClassifier(SparseCoefMixin, Classifier):
             raise AttributeError(f"The {type(self).__name__} is not fitted yet.")
         if self._shown is not None:
             return self._shown
-        return self._learner.weights(averaged=averages(self.keep))
+        weights = self._learner.weights(averaged=averages(self.keep))
+        return weights if self.scale_ is None else self.scale_.fold(*weights)
 
     def _checked_rows(self, X: Any) -> Any:
         return checked_data(self, X, reset=False)
@@ -221,6 +228,7 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         random = check_random_state(self.random_state)
         out, omega_in = self._held_out(targets, omega, X_val, y_val, random)
         examples = examples_of(X, targets.codes, omega_in, targets.sets)
+        examples = self._settle_scale(examples, copies)
         seen = self._survey(examples, X)
         order, draw, merged = order_of(self.shuffle, examples, seen.keys)
         examples = replace(self._packed(examples), omega=merged, screened=seen.screened)
@@ -230,7 +238,7 @@ class LinearClassifier(SparseCoefMixin, Classifier):
                 self, X_val, y_val, dtype=X.dtype, reset=False, multilabel=True
             )
             held = targets.of_validation(y_val)
-            others = examples.in_same_layout(X_val, held.codes, held.sets)
+            others = examples.in_same_layout(self._scaled(X_val), held.codes, held.sets)
             validate = _error_on(others, np.arange(len(others)))
             held_out = X_val, held.truth()
             examples = replace(examples, n_features=others.n_features, columns=others.columns)
@@ -259,6 +267,8 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         self._progress = progress
         if self._places is not None:
             weights = in_columns(weights, self._places, self.n_features_in_, run.base)
+        if self.scale_ is not None:
+            weights, bias = self.scale_.fold(weights, bias)
         self._shown = Weights(np.ascontiguousarray(weights), bias)
         describe_run(self, progress)
         training.refuse_overflow(self._learner, run.data, run.plan, progress, run.largest)
@@ -269,6 +279,25 @@ class LinearClassifier(SparseCoefMixin, Classifier):
             self._shown = None  # those of the learner
         assert run.fitted is not None
         self._remember(run.held_out, run.fitted, weights.size)
+
+    @property
+    def _has_scale(self) -> bool:
+        """Whether columns are scaled; rates of features take the place of that."""
+        return self.scale is not None and self.feature_rates is None
+
+    def _settle_scale(self, examples: Examples, copies: np.ndarray) -> Examples:
+        """The examples with their columns scaled; sets `scale_`."""
+        self.scale_ = self._running = None
+        if self._has_scale:
+            visited = copies
+            if examples.omega.size > 1:
+                visited = np.where(examples.omega > 0, np.broadcast_to(copies, len(examples)), 0.0)
+            self.scale_ = ColumnScale.of(examples, visited, bool(self.fit_intercept))
+        return examples if self.scale_ is None else self.scale_.examples(examples)
+
+    def _scaled(self, X: Any) -> Any:
+        """Checked rows as the learner sees them."""
+        return X if self.scale_ is None else self.scale_.rows(X)
 
     def _survey(self, examples: Examples, X: Any) -> Survey:
         """One pass over all rows before training; NaN, infinity and huge numbers are refused."""
@@ -312,6 +341,8 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         n = n_problems(len(self.classes_), self.multiclass_)
         weights = initial_weights("coef_init", coef, (n, self.n_features_in_), examples.dtype)
         bias = initial_weights("intercept_init", intercept, (n,), np.float64)
+        if self.scale_ is not None:
+            weights, bias = self.scale_.unfold(weights, bias)
         columns = weights if examples.columns is None else weights[:, examples.columns]
         zero = State.zero(n, columns.shape[1], averaging=averages(self.keep))
         learner.restore(replace(zero, weights=columns, bias=bias))

@@ -35,7 +35,7 @@ class Comparison:
     updates : array (rules, orders)
         The number of updates, over all classes.
     seconds : array (rules, orders)
-        The time of learning, without compiling or loading what is compiled.
+        The time of learning, without compiling.
     examples : array (points,)
         The numbers of examples at which the curves are sampled.
     curves : array (rules, orders, points)
@@ -52,24 +52,21 @@ class Comparison:
     @property
     def ranking(self) -> list[str]:
         """The names, by increasing error."""
-        return [self.names[i] for i in self._order()]
+        order = np.argsort(self.errors.mean(axis=1), kind="stable")
+        return [self.names[i] for i in order]
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """Name, error, updates and seconds of each rule, by increasing error, for a table."""
+        """Name, error, updates and seconds of each rule, formatted for a table."""
         deviation = self.errors.std(axis=1, ddof=1 if self.errors.shape[1] > 1 else 0)
         return [
             (
-                self.names[i],
+                name,
                 f"{self.errors[i].mean():.3f} ± {deviation[i]:.3f}",
                 f"{self.updates[i].mean():.0f}",
                 f"{self.seconds[i].mean():.4f}",
             )
-            for i in self._order()
+            for i, name in enumerate(self.names)
         ]
-
-    def _order(self) -> np.ndarray:
-        """The rules by increasing error."""
-        return np.argsort(self.errors.mean(axis=1), kind="stable")
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
         """Draw the curves: a :class:`rosenblatt.viz.ComparisonDisplay`."""
@@ -113,7 +110,7 @@ def compare(
         Rows and labels of two classes or more.
     rules : iterable of str or estimators, or dict of names to these, default=None
         Names such as ``"arow"`` or ``"scw1:C=0.5"``, or estimators with `partial_fit`; by default
-        the whole family.
+        the whole family, with their columns scaled by the rows so far.
     orders : int, default=5
         The number of random orders.
     seed : int, default=0
@@ -129,12 +126,11 @@ def compare(
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.preprocessing import StandardScaler
     >>> from rosenblatt import compare
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> comparison = compare(StandardScaler().fit_transform(X), y, ["perceptron", "arow"], orders=3)
+    >>> comparison = compare(X, y, ["perceptron", "arow"], orders=3)
     >>> comparison.errors.mean(axis=1).round(3)
-    array([0.064, 0.044])
+    array([0.066, 0.057])
     """
     if orders < 1:
         raise ValueError(f"orders must be at least 1, got {orders}")
@@ -149,8 +145,6 @@ def compare(
     updates = np.zeros(shape)
     seconds = np.zeros(shape)
     curves, classes = np.zeros((*shape, len(points))), np.unique(y)
-    for model in models.values():  # so that the first is not timed with what it has to load
-        learn_online(clone(model), X[:2], y[:2], classes=classes)
     for k in range(orders):
         order = np.random.default_rng([seed, k]).permutation(len(y))
         rows, labels = X[order], y[order]
@@ -174,6 +168,7 @@ def _models(rules: Any, parameters: dict[str, Any]) -> dict[str, Any]:
         rules = {rule if isinstance(rule, str) else repr(rule): rule for rule in rules}
     if not rules:
         raise ValueError("there is nothing to compare: name at least one rule")
+    parameters = {"scale": "auto"} | parameters
     return {
         name: estimator_of(rule, **parameters) if isinstance(rule, str) else rule
         for name, rule in rules.items()

@@ -52,6 +52,7 @@ class FamilyClassifier(LinearClassifier):
         keep="last",
         fit_intercept=True,
         intercept_scaling=1.0,
+        scale="auto",
         feature_rates=None,
         n_jobs=None,
     ):
@@ -71,6 +72,7 @@ class FamilyClassifier(LinearClassifier):
         self.keep = keep
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
+        self.scale = scale
         self.feature_rates = feature_rates
         self.n_jobs = n_jobs
 
@@ -96,7 +98,8 @@ class FamilyClassifier(LinearClassifier):
         """
         if self._records[0].storage != "variances":
             raise AttributeError(f"{type(self).__name__} keeps no variances.")
-        return self.state_.cells[..., 1]
+        variances = self.state_.cells[..., 1]
+        return variances if self.scale_ is None else variances * self.scale_.factors**2
 
 
 def _chosen(records: tuple[Rule, ...], parameters: dict[str, Any]) -> Rule:
@@ -196,10 +199,10 @@ def _docstring(records: tuple[Rule, ...]) -> str:
 def estimator_of(text: str, **parameters: Any) -> Any:
     """The estimator of a rule such as ``"arow"`` or ``"scw1:C=0.5,confidence=0.8"``.
 
-    Other `parameters` are defaults.
+    Other `parameters` are defaults. The rule is bare: columns are not scaled unless they say so.
 
     >>> estimator_of("scw2:C=0.5")
-    SCW(C=0.5, variant='II')
+    SCW(C=0.5, scale=None, variant='II')
     >>> estimator_of("arrow")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
@@ -208,7 +211,7 @@ def estimator_of(text: str, **parameters: Any) -> Any:
     record, values = parse(text)
     estimator = estimator_class(record.estimator)
     make = getattr(estimator, "textbook", estimator)  # the perceptron as the notes have it
-    model = make(**{**parameters, **record.fixed})
+    model = make(**{"scale": None, **parameters, **record.fixed})
     for name in values:
         if name not in model.get_params():
             raise ValueError(f"the rule {record.name!r} has no parameter {name!r}")

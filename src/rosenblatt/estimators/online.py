@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,6 +24,9 @@ from rosenblatt.estimators._input import (
     checked_data,
     weighted_by_class,
 )
+from rosenblatt.kernels.column_sums import scale_and_add, scale_rows
+from rosenblatt.kernels.rows import Dense
+from rosenblatt.learners.column_scale import LARGE, RunningScale, refuse_large
 from rosenblatt.learners.examples import ONE, Examples, examples_of
 from rosenblatt.learners.parts import BoundWalk
 from rosenblatt.learners.weights import with_new_classes
@@ -103,15 +106,36 @@ def _stretches(model, examples, y, weights) -> Iterator[tuple[Examples, np.ndarr
     predicted by the classes before it: the last array holds that prediction, or nothing.
     """
     parts = [(0, len(y), model.classes_)] if y.ndim == 2 else arrivals(y, model.classes_)
+    running, X = model._running, np.empty((0, 0))
+    if running is not None:
+        X = examples.rows.X
+        examples = replace(examples, rows=Dense(np.empty_like(X)))
     for start, end, known in parts:
         first = np.empty(0, np.int32)
         if known is not model.classes_:
+            if running is not None:
+                examples.rows.X[start] = running.scale.rows(X[start : start + 1])[0]
             first = _predicted_code(model, examples, start, known)
             _learn_classes(model, examples, known)
         batch, order = _labelled(model, examples, y, weights, start, end, model.classes_)
-        for rows, square in model._square.visits(batch, order, model._learner.spec.rates):
+        if running is None:
+            changes = model._square.visits(batch, order, model._learner.spec.rates)
+        else:
+            changes = _rescaled(model, X, order, batch)
+        for rows, square in changes:
             _use(model, square)
             yield batch, rows, first if start in rows[:1] else first[:0]
+
+
+def _rescaled(model, X, order, batch: Examples) -> Iterator[tuple[np.ndarray, MeanSquare]]:
+    """The order in parts with one scale; the batch gets the rows in it, and the learner changes."""
+    running = model._running
+    assert isinstance(batch.rows, Dense), "a stream is scaled as dense rows"
+    for rows, before in running.visits(X, order, batch.rows.X):
+        if running.scale is not before:
+            model._learner.rescale(*running.scale.change_from(before))
+            model.scale_ = running.scale
+        yield rows, MeanSquare.of_mean(running.square)
 
 
 def _use(model, square: MeanSquare) -> None:
@@ -143,6 +167,16 @@ def _online_examples(model, X, y, classes, sample_weight) -> tuple[Any, np.ndarr
     if multilabel and classes is not None and len(classes) != y.shape[1]:
         raise ValueError(f"classes names {len(classes)} labels, but y has {y.shape[1]} columns.")
     weights = check_weights(sample_weight, len(y))
+    if is_first:
+        is_scaled = model._has_scale and isinstance(X, np.ndarray)
+        width = model.n_features_in_
+        model._running = RunningScale(width, bool(model.fit_intercept)) if is_scaled else None
+        model.scale_ = model._running.scale if is_scaled else None
+    if model._running is None:
+        X = model._scaled(X)
+    else:
+        X = X if isinstance(X, np.ndarray) else X.toarray()
+        refuse_large(X)
     examples = examples_of(X, np.zeros(len(y), np.int32))
     if not is_first:
         check_same_labels(y, model.classes_, model.multiclass_ == "labels")
@@ -155,7 +189,8 @@ def _online_examples(model, X, y, classes, sample_weight) -> tuple[Any, np.ndarr
     named = np.unique(y[:0] if classes is None else classes)
     model.classes_ = np.arange(y.shape[1]) if multilabel else named
     model._settle_multiclass(0.0, multilabel)
-    model._square = MeanSquare(rows=0 if model._has_auto() else None)
+    counts = model._has_auto() and model._running is None
+    model._square = MeanSquare(rows=0 if counts else None)
     model._learner = model._new_learner(examples, len(model.classes_))
     model._progress, model._places = Progress(), None
     return examples, y, weights
@@ -335,6 +370,8 @@ class OneByOne:
         row[:] = x
         if not math.isfinite(row.dot(row)) and not np.isfinite(row).all():
             raise ValueError("The example holds NaN or infinity; remove or impute it.")
+        if self._take is not None and not self._take():
+            return self._learn_new(x, label)
         if self._rate is not None:
             self._eta[0] = self._rate(self._visits + 1)
         self._visits += 1
@@ -377,6 +414,7 @@ class OneByOne:
         self._width = learner.n_features
         X = np.zeros((1, self._width), learner.dtype)
         self._row = X[0]
+        self._take = self._scaling(X)
         self._weight, self._eta = np.ones(1), np.ones(1)
         examples = examples_of(X, np.zeros(1, np.int32), self._weight)
         self._code = examples.codes
@@ -385,6 +423,32 @@ class OneByOne:
         self._eta[0] = 0.0 if callable(eta) else eta
         self._visits, self._steps = model._progress.visits, model._progress.steps
         self._walk = BoundWalk(learner, examples, np.zeros(1, np.uint64), self._eta)
+
+    def _scaling(self, X: np.ndarray) -> Callable[[], Any] | None:
+        """What scales the example in place before it is learned from; false if it changes how.
+
+        The example then is a row beside X. None if columns are not scaled.
+        """
+        running, scale = self.model._running, self.model.scale_
+        if scale is None:
+            return None
+        raw, order = np.zeros_like(X), np.zeros(1, np.uint64)
+        self._row = raw[0]
+        if running is None:
+            fixed = scale_rows.bound(raw, scale.centre, scale.factors, X)
+            return lambda: fixed() is None
+        centre, factors = running.scale.centre, running.scale.factors
+        take = scale_and_add.bound(
+            raw, order, centre, factors, LARGE, running.first, running.sums, X
+        )
+
+        def scale_and_count() -> bool:
+            if running.is_due or not take():
+                return False
+            running.rows += 1
+            return True
+
+        return scale_and_count
 
     def _close(self) -> None:
         """Set the attributes of the model."""

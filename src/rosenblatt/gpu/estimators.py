@@ -143,7 +143,7 @@ class Perceptron(OnDevice, perceptron.Perceptron):
             raise ValueError(
                 "Several labels per row are learned on the processor: use rosenblatt.Perceptron."
             )
-        if device == "cuda" and is_on_cuda(X):
+        if device == "cuda" and is_on_cuda(X) and self.scale_ is None:
             run.learner.use_rows(run.data.examples, X)
         return run
 

@@ -128,7 +128,8 @@ def fit_many(
 ) -> Fits:
     """Fit many models to the same rows: the settings of a grid, the folds of a cross-validation.
 
-    All :class:`Perceptron` models with the same `shuffle` and `random_state` visit the rows in one
+    All :class:`Perceptron` models with ``scale=None`` (each fold would scale the rows in its own
+    way) and the same `shuffle` and `random_state` visit the rows in one
     order, drawn for all rows; each leaves out the rows that it holds out. Such models share the
     products for scores and the Gram matrices of each block of rows, whatever their thresholds,
     learning rates, padding, `keep` and stopping rules. Others are fitted one by one.
@@ -152,7 +153,7 @@ def fit_many(
     --------
     On a machine with a GPU::
 
-        model = Perceptron(multiclass="ovr", keep="average", random_state=0, max_iter=20, tol=None)
+        model = Perceptron(multiclass="ovr", scale=None, random_state=0, max_iter=20, tol=None)
         fits = fit_many(model, X, y, grid={"threshold": [0.0, 1.0, 10.0]}, cv=3)
         fits.best_params, fits.results["mean_test_score"]
     """
@@ -213,6 +214,7 @@ def _shares(model: Any) -> bool:
     return (
         type(model) is Perceptron and model.update == "online" and model.keep != "best"
         and model.max_updates is None and not model.warm_start and not model.early_stopping
+        and not model._has_scale
     )  # fmt: skip
 
 

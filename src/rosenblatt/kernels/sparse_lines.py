@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rosenblatt.kernels.crosses import Spaces
 from rosenblatt.kernels.decimals import number
 from rosenblatt.kernels.jit import inlined, kernel
 from rosenblatt.kernels.text import PRIME, SEED, mixed
@@ -33,10 +32,7 @@ _QID = np.frombuffer(b"qid", dtype=np.uint8)
 
 
 class Parsed(NamedTuple):
-    """The rows of a block: labels, CSR arrays, and for each line its row or its fault.
-
-    Of Vowpal Wabbit lines also the namespaces, and where the tag of each row begins and ends.
-    """
+    """The rows of a block: labels, CSR arrays, and for each line its row or its fault."""
 
     labels: np.ndarray
     weights: np.ndarray
@@ -45,8 +41,6 @@ class Parsed(NamedTuple):
     values: np.ndarray
     faults: np.ndarray
     places: np.ndarray
-    spaces: Spaces | None = None
-    tags: np.ndarray | None = None
 
 
 def parse_svmlight(data: np.ndarray, bits: int) -> Parsed:
@@ -59,7 +53,7 @@ def parse_svmlight(data: np.ndarray, bits: int) -> Parsed:
     >>> parsed.faults.tolist(), parsed.places.tolist()
     ([0, 2], [0, 20])
     """
-    return _parse(_svmlight, data, bits, int(np.count_nonzero(data == _COLON)))[0]
+    return _parse(_svmlight, data, bits, int(np.count_nonzero(data == _COLON)))
 
 
 def parse_vw(data: np.ndarray, bits: int) -> Parsed:
@@ -69,23 +63,15 @@ def parse_vw(data: np.ndarray, bits: int) -> Parsed:
     ``namespace^feature`` (or only ``feature``); see :mod:`rosenblatt.kernels.text`. A label that
     is left out reads as NaN, an importance as 1.
 
-    >>> data = np.frombuffer(b"1 2.0 'id|words not:0.5 good\\n", dtype=np.uint8)
-    >>> parsed = parse_vw(data, bits=10)
+    >>> block = np.frombuffer(b"1 2.0 'id|words not:0.5 good\\n", dtype=np.uint8)
+    >>> parsed = parse_vw(block, bits=10)
     >>> parsed.labels.tolist(), parsed.weights.tolist(), parsed.values.tolist()
     ([1.0], [2.0], [0.5, 1.0])
-    >>> data[slice(*parsed.tags[0])].tobytes(), parsed.spaces.letters.tobytes()
-    (b'id', b'w')
     """
-    bars = int(np.count_nonzero(data == _BAR))
-    spaces = Spaces(np.empty(bars, np.uint8), np.empty(bars, np.uint64))
-    tags = np.empty((int(np.count_nonzero(data == _NEWLINE)), 2), np.uint64)
-    parsed, count = _parse(_vw, data, bits, len(data) // 2, *spaces, tags)
-    spaces = Spaces(spaces.letters[:count], spaces.starts[:count])
-    return parsed._replace(spaces=spaces, tags=tags[: len(parsed.labels)])
+    return _parse(_vw, data, bits, len(data) // 2)
 
 
-def _parse(fill, data: np.ndarray, bits: int, most: int, *more: np.ndarray) -> tuple[Parsed, int]:
-    """What a parser writes, `more` arrays aside, and the number of namespaces."""
+def _parse(fill, data: np.ndarray, bits: int, most: int) -> Parsed:
     lines = int(np.count_nonzero(data == _NEWLINE))
     out = Parsed(
         labels=np.empty(lines),
@@ -96,10 +82,9 @@ def _parse(fill, data: np.ndarray, bits: int, most: int, *more: np.ndarray) -> t
         faults=np.zeros(lines, dtype=np.uint8),
         places=np.zeros(lines, dtype=np.uint64),
     )
-    arrays = [array for array in out if array is not None]
-    rows, seen, spaces = fill(data, np.uint64(1) << np.uint64(bits), *arrays, *more)
+    rows, seen = fill(data, np.uint64(1) << np.uint64(bits), *out)
     nnz = int(out.indptr[rows])
-    parsed = Parsed(
+    return Parsed(
         out.labels[:rows],
         out.weights[:rows],
         out.indptr[: rows + 1],
@@ -108,7 +93,6 @@ def _parse(fill, data: np.ndarray, bits: int, most: int, *more: np.ndarray) -> t
         out.faults[:seen],
         out.places[:seen],
     )
-    return parsed, spaces
 
 
 @inlined
@@ -118,7 +102,7 @@ def _is_blank(c):
 
 @kernel
 def _svmlight(data, limit, labels, weights, indptr, indices, values, faults, places):
-    """See :func:`parse_svmlight`; the number of rows, of lines that are not empty, of spaces."""
+    """See :func:`parse_svmlight`; the number of rows, and of lines that are not empty."""
     rows = 0
     lines = 0
     nnz = np.uint64(0)
@@ -139,7 +123,7 @@ def _svmlight(data, limit, labels, weights, indptr, indices, values, faults, pla
         while data[i] != _NEWLINE:
             i += 1
         i += 1
-    return rows, lines, 0
+    return rows, lines
 
 
 @inlined
@@ -188,13 +172,10 @@ def _svmlight_line(data, i, limit, row, nnz, labels, indices, values):
 
 
 @kernel
-def _vw(
-    data, limit, labels, weights, indptr, indices, values, faults, places, letters, starts, tags
-):
-    """See :func:`parse_vw`; the number of rows, of lines that are not empty, of namespaces."""
+def _vw(data, limit, labels, weights, indptr, indices, values, faults, places):
+    """See :func:`parse_vw`; the number of rows, and of lines that are not empty."""
     rows = 0
     lines = 0
-    spaces = 0
     nnz = np.uint64(0)
     i = 0
     while i < len(data):
@@ -209,14 +190,10 @@ def _vw(
         if blank:
             i = end + 1
             continue
-        fault, place = _vw_head(data, i, bar, rows, labels, weights, tags)
+        fault, place = _vw_head(data, i, bar, rows, labels, weights)
         if fault == 0:
             mask = limit - np.uint64(1)
-            before = spaces
-            fault, place, nnz, spaces = _vw_features(
-                data, bar, end, mask, nnz, indices, values, letters, starts, spaces
-            )
-            spaces = before if fault else spaces
+            fault, place, nnz = _vw_features(data, bar, end, mask, nnz, indices, values)
         faults[lines] = fault
         places[lines] = place
         lines += 1
@@ -226,15 +203,14 @@ def _vw(
         else:
             nnz = indptr[rows]
         i = end + 1
-    return rows, lines, spaces
+    return rows, lines
 
 
 @kernel
-def _vw_head(data, i, bar, row, labels, weights, tags):
+def _vw_head(data, i, bar, row, labels, weights):
     """Parse what precedes the first bar: label, importance, base (not used), tag."""
     labels[row] = np.nan
     weights[row] = 1.0
-    tags[row, 0] = tags[row, 1] = 0
     if bar < 0:
         return 5, i
     numbers = 0
@@ -259,18 +235,12 @@ def _vw_head(data, i, bar, row, labels, weights, tags):
             numbers += 1
         elif data[i] != _APOSTROPHE and end != bar:
             return 1, i
-        else:
-            tags[row, 0] = i + (data[i] == _APOSTROPHE)
-            tags[row, 1] = end
         i = end
 
 
 @kernel
-def _vw_features(data, i, end, mask, nnz, indices, values, letters, starts, spaces):
-    """Parse what follows the first bar: namespaces and their features.
-
-    The fault or 0, its place, and the numbers of entries and of namespaces so far.
-    """
+def _vw_features(data, i, end, mask, nnz, indices, values):
+    """Parse what follows the first bar: namespaces and their features."""
     space = SEED
     scale = 1.0
     while i < end:
@@ -279,11 +249,7 @@ def _vw_features(data, i, end, mask, nnz, indices, values, letters, starts, spac
             i += 1
             space = SEED
             scale = 1.0
-            has_name = i < end and not (_is_blank(data[i]) or data[i] in (_COLON, _BAR))
-            letters[spaces] = data[i] if has_name else _SPACE
-            starts[spaces] = nnz
-            spaces += 1
-            if has_name:
+            if i < end and not _is_blank(data[i]) and data[i] != _COLON:
                 while i < end and not _is_blank(data[i]) and data[i] != _COLON and data[i] != _BAR:
                     space = (space ^ np.uint64(data[i])) * PRIME
                     i += 1
@@ -291,7 +257,7 @@ def _vw_features(data, i, end, mask, nnz, indices, values, letters, starts, spac
             if i < end and data[i] == _COLON:
                 scale, j, good = number(data, i + 1, end)
                 if not good or not (j == end or _is_blank(data[j]) or data[j] == _BAR):
-                    return 1, i, nnz, spaces
+                    return 1, i, nnz
                 i = j
             continue
         if _is_blank(c):
@@ -306,14 +272,14 @@ def _vw_features(data, i, end, mask, nnz, indices, values, letters, starts, spac
         if i < end and data[i] == _COLON:
             value, j, good = number(data, i + 1, end)
             if not good or not (j == end or _is_blank(data[j]) or data[j] == _BAR):
-                return 1, start, nnz, spaces
+                return 1, start, nnz
             i = j
         if not np.isfinite(np.float32(value * scale)):
-            return 6, start, nnz, spaces
+            return 6, start, nnz
         indices[nnz] = np.uint32(mixed(h) & mask)
         values[nnz] = value * scale
         nnz += np.uint64(1)
-    return 0, 0, nnz, spaces
+    return 0, 0, nnz
 
 
 @kernel

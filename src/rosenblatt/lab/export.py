@@ -110,7 +110,7 @@ def _estimator(session: Session) -> list[str]:
         return []
     arguments = {"eta0": s.eta, "threshold": s.threshold, "mistake": s.mistake, "update": s.update}
     arguments |= {"keep": s.keep, "fit_intercept": s.bias, "intercept_scaling": s.padding}
-    arguments |= {"shuffle": False, "max_iter": s.max_epochs, "tol": None}
+    arguments |= {"scale": None, "shuffle": False, "max_iter": s.max_epochs, "tol": None}
     return [
         "",
         "# The same run by the compiled estimator.",

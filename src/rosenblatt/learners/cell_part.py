@@ -14,7 +14,7 @@ from rosenblatt.kernels.cells import BIAS, BIAS_A, BIAS_SUM, BOOK, CLOCK, PADDIN
 from rosenblatt.learners import Spec
 from rosenblatt.learners.parts import ONE_RATE, Part, Scorer, Visits
 from rosenblatt.learners.protocol import Array, Limits
-from rosenblatt.learners.weights import State
+from rosenblatt.learners.weights import State, row_products
 from rosenblatt.rules.registry import Rule, rule_of
 
 
@@ -39,6 +39,32 @@ class CellPart(Part):
         """Continue with other numbers of the rule and another padding."""
         self.spec = spec
         self.book[PADDING] = spec.padding**2
+
+    def rescale(self, ratio: Array, moved: Array) -> None:
+        """Continue with columns that are moved down, and then multiplied by a ratio.
+
+        A variance follows from the squares of its column; so do sums of gradients, with which the
+        weights change when they are next updated.
+        """
+        cells, book = self._wide(self.cells), self.book
+        sums = self._wide(self.cell_sums, 1)[..., 0] if self.cell_sums.size else None
+        weights = cells[..., 0]
+        if self.record.storage == "adaptive":
+            cells[..., 1] *= ratio
+            cells[..., 2] *= ratio * ratio
+            return
+        book[BIAS] += row_products(weights, moved) * book[SCALE, 0]
+        if sums is not None:
+            book[BIAS_SUM] += row_products(weights * book[SCALES, 0] - sums, moved)
+        growth = ratio
+        if self.record.storage == "variances":
+            variances = cells[..., 1]
+            new = 1.0 / (1.0 + (1.0 / variances - 1.0) * ratio * ratio)
+            growth = ratio * new / variances
+            variances[...] = new
+        weights *= growth
+        if sums is not None:
+            sums *= growth
 
     @property
     def record(self) -> Rule:

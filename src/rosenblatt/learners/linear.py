@@ -380,6 +380,16 @@ class Linear(CountedByScores):
         for part in self.parts:
             part.restart_average()
 
+    def rescale(self, ratio: Array, moved: Array) -> None:
+        """Continue on rows whose dense columns are moved down, and then multiplied by a ratio.
+
+        The weights become about what they were if the rows before had had that scale.
+        """
+        self.settle()
+        for part in self.parts:
+            part.rescale(ratio, moved)
+        self._average = None
+
     def idle(self, weight: float) -> None:
         """Advance the clock without learning, while only one class is known."""
         for part in self.parts:

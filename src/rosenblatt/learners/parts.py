@@ -14,7 +14,7 @@ from rosenblatt.kernels.learn import Task
 from rosenblatt.learners import Spec
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.protocol import NO_LIMITS, Array, Limits
-from rosenblatt.learners.weights import State
+from rosenblatt.learners.weights import State, row_products
 
 ONE_RATE = np.ones(1, np.float32)
 _BLOCK = 1 << 16  # numbers, half a megabyte of doubles
@@ -30,7 +30,8 @@ class Part(ABC):
     There is one subclass for each way to keep it: :class:`LazyPart` for the perceptron,
     :class:`rosenblatt.learners.cell_part.CellPart` for all other rules. Each has a `kernel` with
     its `arguments`, a `score_buffer` and the `scores` in it; `present` and `scorers` for the
-    weights and their average; and `change`, `reserve`, `restart_average`, `own_state`, `restore`.
+    weights and their average; and `change`, `rescale`, `reserve`, `restart_average`, `own_state`,
+    `restore`.
 
     Parameters
     ----------
@@ -169,6 +170,15 @@ class LazyPart(Part):
     def settling(self) -> Any:
         """The kernel that adds walks to the averaging sums."""
         return learn.settle_one if self.kind == "one" else learn.settle_many
+
+    def rescale(self, ratio: Array, moved: Array) -> None:
+        """Continue with columns that are moved down, and then multiplied by a ratio."""
+        self.mean = None
+        for array, biases in ((self.W, learn.BIAS), (self.U, learn.BIAS_SUM)):
+            if array.size:
+                weights = self.by_problem(array)
+                self.book[biases] += row_products(weights, moved)
+                weights *= ratio
 
     # The walk
 

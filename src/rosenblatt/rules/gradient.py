@@ -231,7 +231,7 @@ _SGD = Rule(
     >>> X, y = load_iris(return_X_y=True)
     >>> model = OnlineGradient(method="ftrl", penalty="l1", alpha=40.0, random_state=0)
     >>> int((model.fit(X[:100], y[:100]).coef_ != 0).sum())
-    2""",
+    3""",
 )
 RULES = (
     _SGD,

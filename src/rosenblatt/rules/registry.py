@@ -299,7 +299,8 @@ def register(
     >>> def step(p, margin, square, weight, eta):
     ...     return p.rate * weight if margin < p.wanted else 0.0
     >>> Cautious = rules.register("cautious", step, parameters={"rate": 0.5, "wanted": 2.0})
-    >>> Cautious(max_iter=1, tol=None, shuffle=False).fit([[2.0, 1.0], [-1.0, 1.0]], [1, 0]).coef_
+    >>> model = Cautious(max_iter=1, tol=None, shuffle=False, scale=None)
+    >>> model.fit([[2.0, 1.0], [-1.0, 1.0]], [1, 0]).coef_
     array([[1.5, 0. ]])
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name in _packaged():
