@@ -1,15 +1,22 @@
 """The Python blocks of the README and of every page run when pasted, and so does the gallery.
 
+Values in their comments are compared.
+
 The chapters of the course are run by tests/course/test_chapters.py, with their commands.
 """
 
+import ast
 import doctest
+import io
 import re
 import runpy
 import shlex
+import tokenize
+from contextlib import nullcontext, redirect_stdout, suppress
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -42,7 +49,26 @@ def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
         if block.startswith(">>>"):
             _check_prompts(block, namespace, page.name)
         else:
-            exec(compile(block, str(page), "exec"), namespace)
+            _run(block, namespace, page.name)
+
+
+@pytest.mark.parametrize(
+    ("block", "is_true"),
+    [
+        ("1 / 3  # 0.33: a third", True),
+        ("1 / 3  # 0.34", False),
+        ("np.array([1, 0]) > 0  # array([True, False])", True),
+        ("x = (2, 'a')  # (2, 'b')", False),
+        ("print(\n    b'a'\n)  # b'a'", True),
+        ("print(1)  # 2", False),
+        ("[1.0, 2]  # [1.0, 2, 3]", False),
+        ("1 + 1  # the sum, 3", True),
+    ],
+)
+def test_values_in_comments_are_compared(block, is_true):
+    context = nullcontext() if is_true else pytest.raises(AssertionError)
+    with context:
+        _run(block, {"np": np}, "a page")
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.stem)
@@ -53,6 +79,54 @@ def test_the_examples_of_the_gallery_run(example, monkeypatch):
     runpy.run_path(str(example))
     assert plt.get_fignums() != before
     plt.close("all")
+
+
+def _run(block, namespace, name):
+    """Run a block; a literal in the comment behind a statement must be its value, or its print."""
+    comments = {
+        token.start[0]: token.string.lstrip("# ")
+        for token in tokenize.generate_tokens(io.StringIO(block).readline)
+        if token.type == tokenize.COMMENT
+    }
+    for statement in ast.parse(block).body:
+        expected = _literal(comments.get(statement.end_lineno, ""))
+        if isinstance(statement, ast.Expr) and expected is not None:
+            printed = io.StringIO()
+            with redirect_stdout(printed):
+                code = compile(ast.Expression(statement.value), name, "eval")
+                value = eval(code, namespace)
+            value = _literal(printed.getvalue()) if printed.getvalue() else value
+            assert _agree(value, expected), f"{name}: {ast.unparse(statement)} is {value!r}"
+            continue
+        exec(compile(ast.Module([statement], []), name, "exec"), namespace)
+        if isinstance(statement, ast.Assign) and expected is not None:
+            value = namespace[ast.unparse(statement.targets[0])]
+            assert _agree(value, expected), f"{name}: {ast.unparse(statement)} is {value!r}"
+
+
+def _literal(comment):
+    """The literal that a comment is or begins with, before a colon; None without one.
+
+    An array is its list.
+    """
+    text = re.sub(r"^array\((.*)\)$", r"\1", comment)
+    for part in (text, *(text[: colon.start()] for colon in re.finditer(": ", text))):
+        with suppress(ValueError, SyntaxError):
+            return ast.literal_eval(part)
+    return None
+
+
+def _agree(value, expected):
+    """Whether a value is the expected one, to the decimals of that."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(expected, tuple | list):
+        pairs = zip(value, expected, strict=False)
+        return len(value) == len(expected) and all(_agree(*pair) for pair in pairs)
+    if isinstance(expected, float):
+        decimals = len(repr(expected).partition(".")[2])
+        return abs(value - expected) <= 0.5 * 10**-decimals
+    return value == expected
 
 
 def _check_prompts(block, namespace, name):

@@ -16,8 +16,9 @@ _NAMES = {
     ),
     "estimators.compare": ("compare",),
     "jobs.options": ("TrainOptions",),
+    "jobs.table_classifier": ("TableClassifier",),
     "jobs.train": ("train",),
-    "models": ("Model", "load", "save"),
+    "models": ("Model", "from_fasttext", "load", "save"),
     "theory": ("certify", "error_bracket", "max_margin", "mistake_bound", "risk_report", "verify"),
     "tracing": ("trace",),
 }  # fmt: skip

@@ -104,10 +104,25 @@ def test_inspect_says_the_column_beside_the_word(folder):
     assert {"text: fun", "job=tech"} <= words
 
 
+def test_every_row_of_a_file_is_explained(folder):
+    (folder / "two.vw").write_text("-1 't|w good fun\n\n|w bad\n")
+    (folder / "two.svm").write_text("# first\n1 qid:1 1:1 # last\n-1 2:1\n")
+    (folder / "two.csv").write_text("text\ngood fun\nbad\n")
+    rows = {"vw": ["|w good fun", "|w bad"], "svm": ["1:1", "2:1"], "text": ["good fun", "bad"]}
+    for name, pair in rows.items():
+        file = folder / f"two.{'csv' if name == 'text' else name}"
+        single = [run("explain", folder / f"{name}.model", row) for row in pair]
+        assert run("explain", folder / f"{name}.model", file) == "\n".join(single)
+    told = CliRunner().invoke(
+        app, ["explain", str(folder / "text.model"), "-", "--json"], input="good fun\nbad\n"
+    )
+    assert [json.loads(line)["predicted"] for line in told.stdout.splitlines()] == ["a", "b"]
+
+
 def test_a_file_is_not_taken_for_a_text(folder):
     name = str(folder / "text.model")
     result = CliRunner().invoke(app, ["explain", name, name])
-    assert str(result.exception) == f"{name} is a file: give one row of it, in quotes"
+    assert "is this a binary file?" in str(result.exception)
 
 
 def test_a_line_with_a_negative_label_is_no_option(folder):

@@ -300,3 +300,23 @@ def test_compressed_standard_input_is_read(folder):
         command, env=environment, input=gzip.compress(b"good\nbad\n"), capture_output=True
     )
     assert done.stdout == b"pos\nneg\n"
+
+
+def test_tags_of_vw_lines_are_carried_into_predictions(tmp_path):
+    (tmp_path / "a.vw").write_text("1 'x|w good\n-1 'y|w bad\n" * 30)
+    (tmp_path / "new.vw").write_text("'first|w good\n1 second|w bad\n| good\n")
+    (tmp_path / "bare.vw").write_text("|w good\n")
+    model = tmp_path / "a.model"
+    run("train", tmp_path / "a.vw", "--epochs", 3, "--out", model, "-q")
+    lines = [line.split("\t") for line in run("predict", model, tmp_path / "new.vw").splitlines()]
+    assert [(label, tag) for label, _, tag in lines[:2]] == [("1", "first"), ("-1", "second")]
+    assert lines[2][2] == ""
+    out = tmp_path / "out.csv"
+    run("predict", model, tmp_path / "new.vw", "--out", out, "--only", "tag,predicted")
+    assert out.read_text().splitlines()[:2] == ["first,1", "second,-1"]
+    run("predict", model, tmp_path / "new.vw", "--out", tmp_path / "parts", "--workers", 1)
+    written = (tmp_path / "parts" / "part-00000.txt").read_text()
+    assert written == run("predict", model, tmp_path / "new.vw")
+    assert len(run("predict", model, tmp_path / "bare.vw").split("\t")) == 2
+    piped = run("predict", model, "-", given=(tmp_path / "new.vw").read_text())
+    assert piped == written

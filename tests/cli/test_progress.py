@@ -17,3 +17,15 @@ def test_a_run_ends_with_a_line_whatever_rule_stopped_it(tmp_path, capsys, reaso
     printer.run.runs[0].stop_reason = reason
     printer.trained(model, out)
     assert f"stopped    {reason.replace('budget', 'all epochs done')}" in capsys.readouterr().out
+
+
+def test_without_a_terminal_lines_come_at_doubling_numbers_of_rows(capsys):
+    frame = {"label": ["a", "b"] * 600, "x": range(1200)}
+    printer = ProgressPrinter()
+    train(frame, epochs=7, report=printer.step)
+    lines = capsys.readouterr().err.splitlines()
+    visits = [int(line.split()[1].replace(",", "")) for line in lines]
+    assert visits == [1200, 2400, 4800, 8400]
+    assert all("progressive error" in line for line in lines)
+    train(frame, epochs=7, report=ProgressPrinter(quiet=True).step)
+    assert capsys.readouterr().err == ""

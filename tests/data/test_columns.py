@@ -155,7 +155,8 @@ def test_decimal_commas_are_numbers_where_that_is_said():
         ("context", ["so good a film", "not at all good"] * 50, "category"),
         ("zip", ["10115", "20095"] * 50, "category"),
         ("zip_code", [10115, 20095] * 50, "category"),
-        ("id", list(range(100)), "number"),
+        ("id", [i // 2 for i in range(100)], "category"),
+        ("id", [i / 2 for i in range(100)], "number"),
         ("code", [0.5, 1.5] * 50, "number"),
         ("day", ["2024-03-31", "2024-04-01"] * 3, "date"),
         ("day", ["2024-03-31 17:30", "?"] * 3, "date"),
@@ -166,6 +167,42 @@ def test_names_and_how_often_values_repeat_tell_kinds(name, values, kind):
     table = pa.table({name: values, "other": ["a"] * len(values)})
     columns = guess_columns(table, label=None)
     assert [c.kind for c in columns] == [kind, "category"]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "is_left_out"),
+    [
+        ("passengerId", list(range(100)), True),
+        ("row_id", [7 * i * i for i in range(100)], True),
+        ("n", list(range(2000)), True),
+        ("n", list(range(2000, 0, -1)), True),
+        ("n", [str(i) for i in range(2000)], True),
+        ("n", list(range(900)), False),
+        ("n", [i * 3 % 2011 for i in range(2000)], False),
+        ("x", list(np.linspace(-1, 1, 2000)), False),
+        ("id", ["1", "2", "?"] * 50, False),
+    ],
+)
+def test_numbers_of_rows_are_left_out_beside_other_columns(name, values, is_left_out):
+    table = pa.table({name: values, "other": ["a", "b"] * (len(values) // 2)})
+    columns = [c.name for c in guess_columns(table, label=None)]
+    assert columns == (["other"] if is_left_out else [name, "other"])
+    assert [c.name for c in guess_columns(table, None, {name: "number"})] == [name, "other"]
+    assert [c.name for c in guess_columns(table, label="other")] == [name]
+
+
+def test_numbers_beyond_those_of_a_column_that_grows_count_as_its_limit():
+    rng = np.random.default_rng(0)
+    values = {"up": np.sort(rng.normal(size=4000)), "x": rng.normal(size=4000)}
+    table = pa.table(values | {"down": -values["up"]})
+    up, x, down = guess_columns(table, label=None)
+    assert (up.limits, x.limits) == ((values["up"][0], values["up"][-1]), ())
+    assert down.limits == (-up.limits[1], -up.limits[0])
+    features = data.Features(columns=(up, x))
+    near, far = ({"up": [up.limits[1] + more], "x": [0.0]} for more in (0.0, 1e6))
+    rows = [features.rows(pa.table(row)).values.tolist() for row in (near, far)]
+    assert rows[0] == rows[1]
+    assert data.Features.from_json(features.to_json()) == features
 
 
 def test_a_lone_column_of_words_that_seldom_repeat_is_text():

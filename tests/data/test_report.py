@@ -23,7 +23,7 @@ def remark_on(name, values, labels=LABELS, **options):
     ("name", "values", "kind", "words"),
     [
         ("customer", [f"c{i:04}" for i in range(N)], "category", "an identifier?"),
-        ("id", [7 * i * i for i in range(N)], "number", "--column id=ignore"),
+        ("id", [7 * i * i for i in range(N)], "ignored", "left out, unless --column id=number"),
         ("x", list(range(100, 100 + N)), "number", "a number per row"),
         ("x", [i * 0.5 for i in range(N)], "number", ""),
         ("x", [3] * N, "number", "the same value in all of the first 60 rows"),

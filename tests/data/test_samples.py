@@ -69,9 +69,16 @@ def test_the_scales_of_files_in_the_order_of_time_are_those_of_all_rows(tmp_path
     newest = everything["ts"].max().astype("datetime64[us]").astype(float) / 86_400e6
     assert ts.mean == pytest.approx(newest, abs=4.2)
     remarks = {report.name: report.remark for report in describe(source)}
-    assert "new rows lie beyond what is learned; --column x=ignore" in remarks["x"]
-    assert "grows" in remarks["ts"]
+    assert "new values count as the last ones; --column x=ignore" in remarks["x"]
+    assert "in the order of time" in remarks["ts"]
+    assert not source.is_sampled_at_start
     assert remarks["y"] == ""
+
+
+def test_only_the_beginning_of_a_compressed_file_is_sampled_and_that_is_said(tmp_path):
+    (path,) = write(tmp_path, "csv.gz")
+    sources = [data.open(path, block_bytes=size) for size in (1 << 17, 1 << 25)]
+    assert [source.is_sampled_at_start for source in sources] == [True, False]
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])

@@ -70,7 +70,9 @@ def test_the_label_cannot_be_a_feature_as_well():
     [
         ("svmlight", "label", "kind"),
         ("vw", "text", "a"),
-        ("vw", "ngrams", 3),
+        ("vw", "analyzer", "char"),
+        ("svmlight", "ngrams", 3),
+        ("csv", "cross", ["ab"]),
         ("jsonl", "header", False),
         ("table", "format", "csv"),
         ("opened", "bits", 20),

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt.data.bytes import Block
-from rosenblatt.data.sparse_lines import read_fasttext, read_sparse
+from rosenblatt.data.sparse_lines import read_fasttext, read_sparse, vw_names
 from rosenblatt.errors import DataError
+from rosenblatt.kernels.crosses import Products
 
 EXAMPLES = int(os.environ.get("ROSENBLATT_FUZZ", "150"))
 PIECES = st.sampled_from([b"__label__", b" __label__a ", b"__label__\xff", b"\n", b" ", b"_"])
@@ -47,3 +48,19 @@ def test_a_long_word_is_cut_in_the_message():
     with pytest.raises(DataError, match="line 1, column 3: expected a feature") as caught:
         read_sparse(Block.of(b"1 " + b"x" * 900 + b"\n", "a.svm"), "svmlight", 10, skip=False)
     assert len(str(caught.value)) < 160
+
+
+def test_products_of_vw_features_are_named_as_they_were_parsed():
+    data = b"1 't|a x:2 y |b u v:3\n# bad\n-1 |b u |a y z:0.5\n"
+    for products in (
+        Products(),
+        Products(3),
+        Products(1, ("ab",)),
+        Products(2, ("ba", "aa", "::")),
+    ):
+        rows = read_sparse(Block.of(data, "a.vw"), "vw", 22, True, products).rows
+        names = vw_names(data, rows.indices, 22, products)
+        assert len(set(names.values())) == len(set(rows.indices.tolist())) == len(names)
+    assert {"a^x a^y", "a^x * a^x", "b^u * a^y", "b^v * b^v", "a^z * a^z"} <= set(names.values())
+    assert "a^y * a^y" not in names.values()
+    assert vw_names(data, rows.indices[:1], 22, products) == {int(rows.indices[0]): "a^x"}

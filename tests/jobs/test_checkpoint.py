@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 
 from rosenblatt import data, load, train, training
 from rosenblatt.data.bytes import fingerprint
+from rosenblatt.data.source import StrayCellsWarning
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.options import TrainOptions
@@ -260,3 +262,25 @@ def test_a_full_disk_leaves_the_last_checkpoint_whole(reviews, tmp_path, monkeyp
         checkpoint.save(run)
     assert checkpoint.file.read_bytes() == saved
     assert [p.name for p in Path(checkpoint.folder).iterdir() if p.name.startswith(".")] == []
+
+
+def test_a_resumed_run_keeps_the_names_of_stray_cells(tmp_path):
+    rows = [f"{'ab'[i % 2]},{i % 2}" for i in range(3000)]
+    rows[5] = "b,many"
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["label,x", *rows]) + "\n")
+    runs = []
+
+    def fails(run):
+        runs.append(run)
+        if len(runs) == 1:
+            raise RuntimeError("lost")
+
+    options = {"checkpoint": tmp_path / "run", "checkpoint_rows": 1, "report": fails, "epochs": 3}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StrayCellsWarning)
+        with pytest.raises(RuntimeError, match="lost"):
+            train(path, **options)
+        train(path, resume=True, **options)
+    assert runs[-1].source.named_strays == [(str(path), 7, "x", "'many'")]
+    assert dict(runs[-1].source.strays) == {"x": 1}

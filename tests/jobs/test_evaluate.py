@@ -131,7 +131,9 @@ def test_a_picture_names_all_of_a_few_classes_and_the_worst_of_many(
     monkeypatch.setattr(Figure, "savefig", lambda self, *rest, **options: kept.append(self))
     draw_evaluation(judged(classes), tmp_path / "a.png")
     roc, precision = kept[0].axes[:2]
-    legend = roc.get_legend()
-    assert (None if legend is None else len(legend.get_texts())) == named
-    assert precision.get_legend() is None
+    for panel in (roc, precision):
+        legend = panel.get_legend()
+        assert (None if legend is None else len(legend.get_texts())) == named
+    numbers = [text.get_text() for text in kept[0].axes[2].texts]
+    assert numbers == [f"{rows:,}" for rows in judged(classes).confusion.ravel()]
     assert roc.get_xlim() == roc.get_ylim() == (-0.02, 1.02)

@@ -12,6 +12,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 
 from rosenblatt import load, train
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
+from rosenblatt.jobs.folds import MOST_CROSS_FITTED
 from rosenblatt.jobs.outcome import Target, best_threshold
 from rosenblatt.jobs.rows import is_held_out
 
@@ -67,9 +68,11 @@ def test_several_classes_have_probabilities():
 
 
 def test_without_held_out_rows_there_are_no_probabilities():
-    for options in ({"epochs": 2}, {"calibrate": None}):
+    many = MOST_CROSS_FITTED + 1
+    for rows, options in ((many, {"epochs": 2}), (200, {"calibrate": None})):
         with pytest.raises(ValueError, match="no rows, or too few, were held out"):
-            train(frame(200), text="text", **options).predict_proba(["good"])
+            train(frame(rows), text="text", **options).predict_proba(["good"])
+    assert train(frame(many - 1), text="text", epochs=2).calibration.rows == many - 1
     assert train(frame(400), text="text", epochs=2, holdout=0.2).calibration.rows > 50
     assert train(frame(200), text="text", valid=frame(99, seed=3)).calibration.rows == 99
 
@@ -195,6 +198,14 @@ def test_a_bad_weight_is_named_with_its_line(tmp_path):
     path.write_text("label,text,w\na,one two,1\nb,two three,-2\n")
     with pytest.raises(DataError, match=r"line 3, column 'w': expected a weight.*found '-2'"):
         train(path, text="text", weight="w", epochs=1)
+
+
+def test_the_newest_of_many_rows_are_held_out():
+    held = is_held_out(0, 4_000_000, 0.1, 0)
+    counts = np.add.reduceat(held, [0, 500_000, 1_000_000, 2_000_000])
+    assert counts == pytest.approx([50_000, 25_000, 25_000, 25_000], rel=0.03)
+    parts = [is_held_out(first, 70_001, 0.1, 0) for first in range(0, 4_000_000, 70_001)]
+    assert (np.concatenate(parts)[: len(held)] == held).all()
 
 
 def test_neighbouring_seeds_hold_out_independent_rows():

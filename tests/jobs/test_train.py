@@ -7,10 +7,11 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 
-from rosenblatt import HashedNgrams, Model, data, reference, train
+from rosenblatt import HashedNgrams, Model, data, load, reference, train
 from rosenblatt.data import Features
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.estimators.family import estimator_of
+from rosenblatt.jobs.evaluate import evaluate
 
 
 def svmlight(folder, rows, labels, name="a.svm"):
@@ -180,6 +181,43 @@ def test_costs_are_no_labels(tmp_path):
         train(tmp_path / "a.vw")
 
 
+@pytest.mark.filterwarnings("ignore:the 2 shards have")
+def test_products_of_vw_features_decide_what_single_ones_cannot(tmp_path):
+    corners = [(a, b) for a in "xy" for b in "uv"]
+    lines = [f"{1 if (a == 'x') == (b == 'u') else -1} |a {a} |b {b}\n" for a, b in corners] * 30
+    (tmp_path / "a.vw").write_text("".join(lines))
+    model = train(tmp_path / "a.vw", cross=["ab"], epochs=3, out=tmp_path / "a.model")
+    loaded = load(tmp_path / "a.model")
+    assert loaded.features == model.features
+    source = data.open(tmp_path / "a.vw", features=loaded.features, classes=loaded.classes)
+    assert evaluate(loaded, source).accuracy == 1.0
+    sharded = train(tmp_path / "a.vw", cross=["ab"], epochs=3, workers=1, shards=2)
+    assert sharded.features == model.features
+    assert evaluate(sharded, source).accuracy == 1.0
+    assert train(tmp_path / "a.vw", start=model, cross=["ab"], epochs=1).features == model.features
+    with pytest.raises(OptionError, match="fixes cross: drop that option"):
+        train(tmp_path / "a.vw", start=model, cross=["aa"], epochs=1)
+    assert "a^x * b^u" in [name for name, _ in loaded.words["1"]]
+    assert "a^x * b^u" in repr(loaded.explain("|a x |b u"))
+    bigrams = train(tmp_path / "a.vw", ngrams=2, epochs=2)
+    assert bigrams.features.ngrams[:2] == (1, 2)
+    assert train(tmp_path / "a.vw", epochs=2).features.ngrams[:2] == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cross": ["abc"]}, "not the first letters of two namespaces"),
+        ({"ngrams": "2-3"}, "of 1 to N features"),
+        ({"analyzer": "char"}, "of 1 to N features"),
+    ],
+)
+def test_products_that_cannot_be_made_are_refused(tmp_path, options, message):
+    (tmp_path / "a.vw").write_text("1 | a\n-1 | b\n")
+    with pytest.raises(ValueError, match=message):
+        train(tmp_path / "a.vw", **options)
+
+
 @pytest.mark.parametrize("form", ["vw", "svm"])
 def test_a_number_in_a_large_unit_does_not_drown_the_other_features(tmp_path, form):
     rng = np.random.default_rng(0)
@@ -278,6 +316,20 @@ def test_a_model_to_go_on_from_decides_about_the_features():
     assert train(texts(50), start=model, epochs=1, **again).features == model.features
     with pytest.raises(OptionError, match="fixes ngrams, bits: drop those options"):
         train(texts(50), start=model, text="text", bits=10, ngrams=3)
+
+
+@pytest.mark.parametrize("rule", ["perceptron", "arow"])
+@pytest.mark.parametrize("before", ["ab", "abc"])
+def test_going_on_takes_new_labels(rule, before):
+    def day(names):
+        rows = [(name, f"word{name} of {i % 5}") for i in range(40) for name in names]
+        return {"label": [name for name, _ in rows], "text": [text for _, text in rows]}
+
+    model = train(day(before), text="text", rule=rule, epochs=3)
+    after = day([*before, "e", "0"])
+    on = train(after, start=model, epochs=2)
+    assert on.classes == ("0", *before, "e")
+    assert on.score(after, after["label"]) == 1.0
 
 
 def test_a_model_to_go_on_from_keeps_its_rule_and_the_kinds_of_its_columns():

@@ -155,6 +155,12 @@ def test_vw_lines_mean_what_the_definition_says(label, head, spaces):
     assert parsed.weights.tolist() == [float(weight[0]) if weight else 1.0]
     assert parsed.indices.tolist() == columns
     assert parsed.values == pytest.approx(values)
+    letters = [space.encode()[0] if space else 32 for space, _, _ in spaces]
+    assert parsed.spaces.letters.tolist() == letters
+    counts = [len(features) for _, _, features in spaces]
+    assert parsed.spaces.starts.tolist() == [0, *np.cumsum(counts)][:-1]
+    tag = text.encode()[slice(*parsed.tags[0].tolist())]
+    assert tag == (b"tag" if head.endswith("'tag") else b"")
 
 
 @pytest.mark.parametrize(

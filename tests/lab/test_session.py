@@ -9,7 +9,7 @@ from rosenblatt import reference
 from rosenblatt.lab.export import export, python_code
 from rosenblatt.lab.lifts import FeatureMap
 from rosenblatt.lab.session import Session
-from rosenblatt.lab.state import Data, LabSettings
+from rosenblatt.lab.state import CLOUDS, Data, LabSettings
 from rosenblatt.lab.view import frame_for, view
 
 
@@ -58,15 +58,174 @@ def test_average_and_best_are_what_brute_force_says():
     assert session.weights == session.run.at(int(np.argmin(errors)))
 
 
-def test_editing_starts_the_run_anew(session):
+def test_editing_repeats_the_run_to_where_it_was(session):
+    session.step(5)
+    session.add((0.5, 2.0), 1)
+    assert (session.position, len(session.data.X)) == (5, 5)
+    anew = Session(session.data)
+    anew.step(5)
+    assert session.weights == anew.weights
     session.finish()
-    session.add((0.5, 2.0), -1)
-    assert (session.position, len(session.data.X)) == (0, 5)
-    session.move(4, (3.0, 3.0))
+    session.move(4, (0.5, 5.0))
+    assert session.run.stop_reason == "separated"
+    assert session.ended
+    session.restart()
+    session.configure(eta=2.0)
+    assert session.position == 0
     session.flip(4)
-    assert (session.data.X[4], session.data.signs[4]) == ((3.0, 3.0), 1)
+    assert (session.data.X[4], session.data.signs[4]) == ((0.5, 5.0), -1)
     session.delete(4)
     assert len(session.data.X) == 4
+
+
+def test_a_drag_through_points_that_end_early_comes_back_to_its_step(session):
+    session.step(9)
+    session.move(0, (5.0, 5.0), live=True)
+    session.move(0, (0.0, 0.0), live=True)
+    session.move(0, (0.0, 0.0))
+    assert session.position == 9
+
+
+def test_live_runs_to_the_end_after_every_change(session):
+    session.set_live(True)
+    assert session.ended
+    session.flip(3)
+    assert session.ended
+    session.load_example("iris")
+    assert session.run.stop_reason == "separated"
+
+
+def test_the_next_mistake_and_the_end_of_the_epoch(session):
+    session.next_mistake()
+    assert (session.position, session.current.mistake) == (1, True)
+    session.end_of_epoch()
+    assert (session.position, session.current.epoch) == (4, 1)
+    session.end_of_epoch()
+    assert session.position == 8
+    while not session.ended:
+        session.next_mistake()
+    assert not session.current.mistake
+    mistakes = [step.epoch for step in session.run.steps if step.mistake]
+    counts = [mistakes.count(epoch) for epoch in range(1, session.current.epoch + 1)]
+    assert session.mistakes_by_epoch == counts
+    assert counts[-1] == 0
+
+
+def test_two_runs_take_the_same_steps_on_the_same_points(session):
+    session.compare(True)
+    session.configure_beside(order="shuffled", seed=3)
+    session.step(6)
+    alone = Session(session.data, LabSettings(order="shuffled", seed=3))
+    alone.step(6)
+    assert session.beside.weights == alone.weights
+    assert session.settings.order == "in order"
+    session.move(0, (0.25, 0.0))
+    assert session.beside.data == session.data
+    assert (session.position, session.beside.position) == (6, 6)
+    session.finish()
+    assert session.ended
+    assert session.beside.has_ended
+    shown = view(session, frame_for(session))["beside"]
+    assert shown["titles"] == ["order in order, seed 0", "order shuffled, seed 3"]
+    again = Session()
+    again.restore(session.link())
+    assert again.beside.settings == session.beside.settings
+    session.undo()
+    session.undo()
+    assert session.beside.settings == session.settings
+    session.compare(False)
+    assert view(session, frame_for(session))["beside"] is None
+
+
+def test_undo_brings_back_points_of_ones_own_but_never_another_example():
+    session = Session()
+    session.load_example("xor")
+    with pytest.raises(ValueError, match="nothing to undo"):
+        session.undo()
+    session.add((0.5, 0.5), 1)
+    session.load_example("iris")
+    session.undo()
+    assert len(session.data.X) == 5
+    fresh = Session()
+    fresh.restore(session.link())
+    with pytest.raises(ValueError, match="nothing to undo"):
+        fresh.undo()
+
+
+@pytest.mark.parametrize("name", CLOUDS)
+def test_clouds_are_drawn_anew_for_each_seed_and_noise(name):
+    cloud = Data.cloud(name, 0.2, 1)
+    assert cloud == Data.cloud(name, 0.2, 1)
+    assert cloud.X != Data.cloud(name, 0.2, 2).X
+    assert cloud.X != Data.cloud(name, 0.8, 1).X
+    assert {-1, 1} == set(cloud.signs)
+    for refused in (("nosuch", 0.2, 1), (name, 2, 1), (name, float("nan"), 1), (name, 0.1, -1)):
+        with pytest.raises(ValueError, match=r"cloud|noise|seed"):
+            Data.cloud(*refused)
+
+
+def test_the_arrows_of_an_update_add_up_and_the_line_before_is_the_line_before():
+    session = Session(Data.example("iris"))
+    session.next_mistake()
+    session.next_mistake()
+    frame = frame_for(session)
+    shown = view(session, frame)
+    start, old, new = (np.array(shown["update"]["arrows"][k]) for k in ("start", "old", "new"))
+    before, after = (
+        np.array(session.run.at(p)[0]) for p in (session.position - 1, session.position)
+    )
+    scale = np.linalg.norm(new - start) / np.linalg.norm(after)
+    assert np.allclose(old - start, scale * before)
+    assert np.allclose(new - old, scale * (after - before))
+    for x, y in (*start.reshape(1, 2), old, new):
+        assert frame[0] <= x <= frame[1]
+        assert frame[2] <= y <= frame[3]
+    w, b = session.run.at(session.position - 1)
+    for end in (p for line in shown["update"]["before"] for p in line):
+        assert np.dot(w, end) + b == pytest.approx(0, abs=1e-9)
+
+
+def test_a_line_out_of_sight_is_pointed_at_and_fit_brings_it_into_the_frame():
+    session = Session(Data.example("iris"))
+    session.step(3)
+    frame = frame_for(session)
+    shown = view(session, frame)
+    assert shown["boundary"]["lines"] == []
+    w, b = session.weights
+    assert np.dot(w, shown["boundary"]["beyond"]) + b == pytest.approx(0, abs=1e-9)
+    wider = view(session, frame_for(session, with_line=True))
+    assert len(wider["boundary"]["lines"]) == 1
+    assert view(Session(), (-1.0, 1.0, -1.0, 1.0))["boundary"]["neutral"]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_cone_of_solutions_is_that_of_the_display(seed):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    from rosenblatt.viz import WeightSpaceDisplay
+
+    generator = np.random.default_rng(seed)
+    X = generator.normal(size=(6, 2)).round(2)
+    signs = np.where(X @ [1.0, 0.2] > 0, 1, -1)
+    threshold = float(seed % 3)
+    data = Data(X=tuple(map(tuple, X.tolist())), signs=tuple(signs.tolist()))
+    session = Session(data, LabSettings(bias=False, threshold=threshold))
+    session.finish()
+    space = view(session, frame_for(session))["weight_space"]
+    display = WeightSpaceDisplay.from_trace(session.trace())
+    rows = display.rows
+    from matplotlib.path import Path
+
+    cone = Path([*space["cone"], space["cone"][0]])
+    points = generator.uniform(-space["half"], space["half"], size=(400, 2))
+    worst = (points @ rows.T).min(axis=1) - threshold
+    clear = np.abs(worst) > 1e-6 * space["half"]
+    assert (cone.contains_points(points) == (worst > 0))[clear].all()
+    xlim, ylim = display.ax_.get_xlim(), display.ax_.get_ylim()
+    inside = (points > [xlim[0], ylim[0]]).all(axis=1) & (points < [xlim[1], ylim[1]]).all(axis=1)
+    drawn = np.any([path.contains_points(points) for path in display.cone_.get_paths()], axis=0)
+    near = np.abs(worst) > 0.02 * space["half"] * np.abs(rows).max()
+    assert (drawn == cone.contains_points(points))[inside & near].all()
+    plt.close("all")
 
 
 def test_what_is_refused_leaves_the_session_as_it_was(session):
@@ -307,9 +466,9 @@ def test_a_run_from_a_start_has_the_bound_of_that_start():
 def test_a_start_of_fewer_numbers_is_filled_with_zeros_and_more_are_refused(session):
     session.configure(start=[2])
     assert session.run.start == ((2, 0), 0)
-    session.configure(start=[1, 2, 3, 4])
     with pytest.raises(ValueError, match="the start has 4 numbers for 2 features and a bias"):
-        session.run  # noqa: B018
+        session.configure(start=[1, 2, 3, 4])
+    assert session.run.start == ((2, 0), 0)
     for bad in (["x"], "1, 2", [float("nan")]):
         with pytest.raises(ValueError, match="start must be"):
             session.configure(start=bad)

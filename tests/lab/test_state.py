@@ -20,7 +20,9 @@ points = st.lists(
 def test_a_link_restores_exactly_what_it_was_made_of(rows, lift, threshold, position):
     data = Data(X=tuple(r[:2] for r in rows), signs=tuple(r[2] for r in rows))
     chosen = LabSettings(lift=lift, threshold=threshold, keep="average")
-    assert decode(encode(data, chosen, position)) == (data, chosen, position)
+    assert decode(encode(data, chosen, position)) == (data, chosen, position, None)
+    beside = LabSettings(rule="arow", r=0.5)
+    assert decode(encode(data, chosen, position, beside)) == (data, chosen, position, beside)
 
 
 def packed(content):

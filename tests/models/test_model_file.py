@@ -119,7 +119,7 @@ ARRAYS = {
     ("arrays", "about", "message"),
     [
         ({}, header(format="other"), "not a model"),
-        ({}, header(version=99), "version 99, and this release reads versions 5 and 6"),
+        ({}, header(version=99), "version 99, and this release reads versions 5 to 7"),
         ({}, header(version="1"), "version '1'"),
         ({}, header(classes=["a"]), "two different classes"),
         ({}, header(classes=["a", "a"]), "two different classes"),
@@ -176,7 +176,7 @@ def test_a_file_that_is_not_there_is_said_to_be():
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_files_of_earlier_formats_are_refused_in_one_sentence(version, tmp_path):
     tensorfile.write(tmp_path / "a.model", ARRAYS, header(version=version))
-    message = f"a.model has format version {version}, and this release reads versions 5 and 6"
+    message = f"a.model has format version {version}, and this release reads versions 5 to 7"
     with pytest.raises(ModelFormatError, match=message):
         load(tmp_path / "a.model")
 

@@ -8,12 +8,13 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
-from rosenblatt import Perceptron, reference, teaching_sets, trace
+from rosenblatt import Perceptron, reference, teaching_sets, trace, train
 from rosenblatt.theory import certify, run_certificate
 from rosenblatt.training import Epoch
 from rosenblatt.viz import (
     BoundaryDisplay,
     BoundsDisplay,
+    ComparisonDisplay,
     ContradictionDisplay,
     CriterionDisplay,
     EpochsDisplay,
@@ -180,6 +181,23 @@ def test_a_certificate_of_a_run_brings_its_bounds(run):
     assert list(display.bounds.values()) == [bound.value for bound in found.bounds]
 
 
+def test_a_certificate_of_data_has_no_bounds_to_draw(run):
+    with pytest.raises(ValueError, match="the bounds are about a run"):
+        BoundsDisplay.from_certificate(certify(run.problem.X, run.problem.signs))
+
+
+def test_of_many_rules_the_best_have_a_colour_and_a_name():
+    names = [f"rule {i}" for i in range(11)]
+    curves = np.linspace(0.5, 0.1, 11)[:, None, None] * np.ones((11, 3, 20))
+    display = ComparisonDisplay(names, np.arange(10, 210, 10), curves).plot()
+    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert labels[0] == "rule 10 10.0 %"
+    assert labels[-1] == "3 with more errors"
+    assert len(labels) == 9
+    looks = {(line.get_color(), line.get_marker()) for line in display.ax_.lines[:8]}
+    assert len(looks) == 8
+
+
 def test_a_fitted_perceptron_is_drawn_with_the_bounds_of_its_certificate(run):
     X, y = np.array(run.problem.X, dtype=float), run.problem.signs
     model = Perceptron.textbook(shuffle=False).fit(X, y)
@@ -255,6 +273,17 @@ def test_top_words_of_many_classes_need_a_label():
         TopWordsDisplay.from_estimator(model)
     with pytest.raises(ValueError, match="2 names do not fit 3 features"):
         TopWordsDisplay.from_estimator(model, list("ab"))
+
+
+def test_a_trained_model_shows_its_words(tmp_path):
+    path = tmp_path / "reviews.csv"
+    path.write_text("label,text\n" + "pos,good and fun\nneg,bad and dull\n" * 40)
+    model = train(path, label="label")
+    display = TopWordsDisplay.from_estimator(model, top=1)
+    assert set(display.names) <= {"good", "fun", "good and", "and fun", "bad", "dull", "bad and"}
+    assert display.weights[0] > 0 > display.weights[-1]
+    with pytest.raises(ValueError, match="no label 'nosuch'"):
+        TopWordsDisplay.from_estimator(model, label="nosuch")
 
 
 def test_the_words_of_the_movie_reviews_come_from_their_trace():

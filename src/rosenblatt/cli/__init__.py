@@ -24,9 +24,10 @@ from rosenblatt.cli.browser import course, lab
 from rosenblatt.cli.demo import demo
 from rosenblatt.cli.evaluate import evaluate
 from rosenblatt.cli.lines import say
-from rosenblatt.cli.models import compress, explain, export, inspect
+from rosenblatt.cli.models import compress, explain, export, import_, inspect
 from rosenblatt.cli.predict import predict
 from rosenblatt.cli.prove import certify, verify
+from rosenblatt.cli.serve import replay, serve
 from rosenblatt.cli.trace import trace
 from rosenblatt.cli.train import train
 from rosenblatt.cli.warm_up import warm_up
@@ -65,7 +66,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS = {
-    "Train and predict": (train, evaluate, predict, explain, inspect, compress, export),
+    "Train and predict": (train, evaluate, predict, explain, inspect, compress, export, import_),
+    "Serve": (serve, replay),
     "Prove": (certify, verify),
     "Watch and learn": (demo, trace, lab, course),
     "Set up": (warm_up,),
@@ -86,6 +88,10 @@ _VW_OPTIONS = {
     "--testonly": "rosenblatt predict and evaluate do not learn",
     "-p": "did you mean rosenblatt predict MODEL FILE --out?",
     "--learning_rate": "the perceptron has no learning rate; see --threshold",
+    "--ngram": "did you mean --ngrams?",
+    "-q": "did you mean --cross?",
+    "--quadratic": "did you mean --cross?",
+    "--interactions": "did you mean --cross?",
     "--oaa": "classes are detected from the labels",
     "--holdout_off": "say --epochs N, which holds no rows out",
     "--invert_hash": "see rosenblatt inspect MODEL --all",
@@ -117,7 +123,8 @@ def _help(command: Callable[..., None]) -> str:
 
 for _group, _commands in _COMMANDS.items():
     for _command in _commands:
-        app.command(rich_help_panel=_group, help=_help(_command), cls=_Command)(_command)
+        _name = _command.__name__.strip("_").replace("_", "-")
+        app.command(_name, rich_help_panel=_group, help=_help(_command), cls=_Command)(_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,10 @@ def evaluate(
     plot: Annotated[
         Path | None,
         typer.Option(help="Save ROC, precision-recall and reliability curves as a picture."),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option("--label", "-l", help="The label column, if not named as in training."),
     ] = None,
     top: Annotated[
         int | None,
@@ -58,6 +63,10 @@ def evaluate(
     reading = {"format": format, "header": header, "skip_bad_rows": skip_bad_rows}
     loaded = read_model(model)
     on_shards = workers is not None or shards is not None
+    if label is not None:
+        if on_shards:
+            raise OptionError("--label and --workers exclude each other: rename the column")
+        loaded = replace(loaded, features=replace(loaded.features, label=label))
     if loaded.multilabel:
         if on_shards or plot is not None:
             option = "--plot" if plot is not None else "--workers"

@@ -12,6 +12,7 @@ import typer
 from rosenblatt.errors import counted, noun, visible
 
 if TYPE_CHECKING:
+    from rosenblatt.data.features import Features
     from rosenblatt.kernels.text import Ngrams
     from rosenblatt.models.model import Model
 
@@ -69,6 +70,15 @@ def extent(model: Model) -> str:
 def ngram_range(n: Ngrams) -> str:
     """How text is hashed."""
     return f"of {n.low} to {n.high} {'characters' if n.chars else 'words'}, hashed to 2^{n.bits}"
+
+
+def feature_line(features: Features, width: int = 0) -> str:
+    """What the features of svmlight and Vowpal Wabbit files are."""
+    parts = [f"as they stand in {features.origin} files"]
+    longest, crosses = features.products
+    parts += [f"n-grams of up to {longest}"] * (longest > 1)
+    parts += [f"crosses {' '.join(crosses)}"] if crosses else []
+    return f"{'features':<{width}}{'' if width else ' '}{', '.join(parts)}"
 
 
 def epoch_line(number: int, updates: int, record: dict[str, Any]) -> str:

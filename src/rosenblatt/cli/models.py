@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rosenblatt.cli import options as o
-from rosenblatt.cli.lines import epoch_line, extent, ngram_range, percent, readable_size, say
+from rosenblatt.cli.lines import (
+    epoch_line,
+    extent,
+    feature_line,
+    ngram_range,
+    percent,
+    readable_size,
+    say,
+)
 from rosenblatt.errors import OptionError, counted
 
 if TYPE_CHECKING:
@@ -61,7 +69,8 @@ def _show_model(model: Model, path: Path, top: int, as_json: bool) -> None:
         typer.echo(json_module.dumps(_model_record(model)))
         return
     say(f"{path}: {extent(model)}")
-    say(f"trained by rosenblatt {model.package} on {_trained_on(model)}")
+    program = "fastText, file" if model.features.fasttext else f"rosenblatt {model.package} on"
+    say(f"trained by {program} {_trained_on(model)}")
     for line in _feature_lines(model):
         say(line)
     for epoch in model.history:
@@ -100,8 +109,14 @@ def _feature_lines(model: Model) -> list[str]:
     """Lines on the columns of a model, and how they are hashed."""
     f = model.features
     if f.origin != "table":
-        return [f"features as they stand in {f.origin} files"]
+        return [feature_line(f)]
     lines = [f"label {f.label}; columns {_kinds(f.columns)}"]
+    if f.fasttext is not None:
+        spec, subwords = f.fasttext, ""
+        if spec.high:
+            subwords = f", subwords of {max(1, spec.low)} to {spec.high} characters"
+        words = f"{counted(spec.n_words, 'word')}{subwords}, n-grams of up to {spec.length}"
+        return [*lines, f"{words}, {counted(spec.buckets, 'bucket')}"]
     kinds = {column.kind for column in f.columns}
     if "text" in kinds:
         lines.append(f"n-grams {ngram_range(f.ngrams)}")
@@ -140,7 +155,8 @@ def explain(
         str,
         typer.Argument(
             help="A text; a JSON object with the value of each column; a line of features, for "
-            "models of svmlight and Vowpal Wabbit files."
+            "models of svmlight and Vowpal Wabbit files; or a file, or - for standard input, to "
+            "explain every row of."
         ),
     ],
     label: Annotated[
@@ -163,25 +179,46 @@ def explain(
       rosenblatt explain adult.model '{"age": 39, "job": "tech"}'
 
       rosenblatt explain news.model "the orbit of the moon" --label sci.space
+
+      rosenblatt explain clicks.model test.vw --top 5 | less
     """
     from rosenblatt.models.model_file import read_model
 
     loaded = read_model(model)
-    explanation = loaded.explain(_row(loaded, row))
-    if json:
-        typer.echo(json_module.dumps(explanation.to_json()))
+    is_file = row == "-" or os.path.isfile(row)  # noqa: PTH113 - a Path raises for a long text
+    for number, one in enumerate(_rows_of(loaded, row) if is_file else [_row(loaded, row)]):
+        explanation = loaded.explain(one)
+        if json:
+            typer.echo(json_module.dumps(explanation.to_json()))
+            continue
+        if number:
+            say("")
+        for line in _lines(explanation, label, top):
+            say(line)
+
+
+def _rows_of(model: Model, file: str) -> Iterator[Any]:
+    """The rows of a file, each as :meth:`Model.explain` takes it."""
+    from rosenblatt import data
+
+    source = data.open([file], features=model.features, live=True)
+    source.labelled = False
+    if model.features.origin != "table":
+        for line in source.lines():
+            yield _row(model, line)
         return
-    for line in _lines(explanation, label, top):
-        say(line)
+    for batch in source:
+        assert batch.table is not None, "tables have columns"
+        for i in range(len(batch)):
+            yield batch.table.slice(i, 1)
 
 
 def _row(model: Model, text: str) -> Any:
     """The row in the form that the model takes: a text, a line, or a dict of columns."""
-    if os.path.isfile(text):  # noqa: PTH113 - a Path raises if the text is long
-        raise ValueError(f"{text} is a file: give one row of it, in quotes")
     if model.features.origin == "svmlight":
-        pairs = [word.partition(":") for word in text.split() if ":" in word]
-        return {number: value for number, _, value in pairs}
+        words = text.partition("#")[0].split()
+        pairs = [word.partition(":") for word in words if ":" in word]
+        return {number: value for number, _, value in pairs if number != "qid"}
     if text.lstrip().startswith("{") and model.features.origin == "table":
         try:
             return json_module.loads(text)
@@ -279,6 +316,47 @@ def _table(forms: list[Compressed], out: Path) -> list[str]:
     last = forms[-1]
     features = counted(len(last.model.columns), "feature")
     return [*lines, f"{out}: {readable_size(out.stat().st_size)}, {features}"]
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(help="A .bin or .ftz file of fastText.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The model file; by default its name.model.")
+    ] = None,
+    text: Annotated[str, typer.Option(help="The column of tables that holds the text.")] = "text",
+    label: Annotated[
+        str, typer.Option("--label", "-l", help="The column of tables that holds the label.")
+    ] = "label",
+    several: Annotated[
+        bool,
+        typer.Option(
+            "--several",
+            help="Predict all labels of a probability above one half, for the losses ova and ns.",
+        ),
+    ] = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Make a model of a classifier that fastText trained, with the same probabilities.
+
+    It predicts, evaluates, explains and is compressed like any other model.
+
+    Examples:
+
+      rosenblatt import quality.bin
+
+      rosenblatt import lid.176.ftz --out languages.model --text content
+    """
+    o.disable_blas_threads()
+    from rosenblatt.atomic_files import check_output
+    from rosenblatt.models.fasttext_file import from_fasttext
+
+    target = Path(f"{o.stem(str(file))}.model") if out is None else out
+    check_output(target, [file], "model")
+    model = from_fasttext(file, text=text, label=label, several=several)
+    model.save(target)
+    if not quiet:
+        sizes = [readable_size(path.stat().st_size) for path in (file, target)]
+        say(f"{target}: {extent(model)}, {sizes[1]} (the file of fastText: {sizes[0]})")
 
 
 def export(

@@ -9,7 +9,7 @@ import shutil
 import sys
 import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rosenblatt.cli.lines import WIDTH, epoch_line, extent, ngram_range, percent, readable_size
+from rosenblatt.cli.lines import (
+    WIDTH,
+    epoch_line,
+    extent,
+    feature_line,
+    ngram_range,
+    percent,
+    readable_size,
+)
 from rosenblatt.data.report import describe
 from rosenblatt.errors import counted, visible
 from rosenblatt.kernels import jit
@@ -26,6 +34,7 @@ from rosenblatt.kernels import jit
 if TYPE_CHECKING:
     from rosenblatt.data import Source
     from rosenblatt.data.report import ColumnReport
+    from rosenblatt.jobs.folds import FoldScore
     from rosenblatt.jobs.run import Run
     from rosenblatt.jobs.tune import Trial
     from rosenblatt.models.model import Model
@@ -35,6 +44,10 @@ _COLOURS = {"model ": "green", " " * 11 + "note:": "yellow", "left out": "yellow
 _MOST_COLUMNS = 20  # listed by name
 _LONGEST_NAME = 18
 _PAYING_BYTES = 1 << 30  # of files, from which workers on one machine are faster than none
+_SAMPLED_AT_START = (
+    "sampled    only the beginning, as of every pipe and compressed file: kinds and",
+    "           scales come from the first 4 MB, and files in the order of time mislead",
+)
 _REFRESH = 0.1  # seconds between two refreshes of the live line
 
 
@@ -53,10 +66,12 @@ class ProgressPrinter:
         self.run: Run | None = None
         self._began = self._shown = self._epoch_began = self._clock()
         self._epochs = self._width = 0
+        self._next_visits = 1000  # of which to print a line where there is no live line
         self._announced = False
         self._has_trials = False
         self.replaces = False  # whether the model file was there before
         self._reports: list[ColumnReport] | None = None
+        self.cross_validation: dict[str, Any] | None = None
         self._write_error: OSError | None = None
         jit.on_compile(self._announce_compiling)
 
@@ -93,6 +108,28 @@ class ProgressPrinter:
         if self.live and now - self._shown > _REFRESH:
             self._shown = now
             self._rewrite(_live_line(run, now - self._epoch_began))
+        visits = run.progress.visits
+        if not self.live and run.rows.engine is None and visits >= self._next_visits:
+            self._next_visits = 1000 << (visits // 1000).bit_length()
+            self._echo(_visits_line(run), err=True)
+
+    def folds(self, folds: Iterable[FoldScore]) -> None:
+        """Print each fold of a cross-validation when it is done, then means and standard errors."""
+        done: list[FoldScore] = []
+        for fold in folds:
+            done.append(fold)
+            if not self.json and not self.quiet:
+                self._line(f"fold {len(done):<5} {_fold_line(fold.accuracy, fold.log_loss)}")
+        (accuracy, its_error), (loss, other) = (
+            _mean_and_error([fold[place] for fold in done]) for place in (1, 2)
+        )
+        self.cross_validation = {
+            "accuracy": {"mean": accuracy, "standard_error": its_error},
+            "log_loss": None if math.isnan(loss) else {"mean": loss, "standard_error": other},
+        }
+        if not self.json and not self.quiet:
+            self._line(f"{'mean':<10} {_fold_line(accuracy, loss)}")
+            self._line(f"{'± error':<10} {_fold_line(its_error, other)}")
 
     def trial(self, trial: Trial) -> None:
         """Print one trial of the settings to choose from."""
@@ -111,7 +148,10 @@ class ProgressPrinter:
         run = self.run
         assert run is not None, "training takes a step at least"
         if self.json:
-            self._echo(json_module.dumps(_summary(model, run, out, seconds)))
+            summary = _summary(model, run, out, seconds)
+            if self.cross_validation is not None:
+                summary["cross_validation"] = self.cross_validation
+            self._echo(json_module.dumps(summary))
         if self.quiet or self.json:
             return
         reasons = {
@@ -125,6 +165,9 @@ class ProgressPrinter:
         self._line(f"stopped    {why}{again}")
         if run.held_out.reached is not None:
             self._line(_target_line(run))
+        new = sorted(set(model.classes) - set(getattr(run.rows.start, "classes", model.classes)))
+        if new:
+            self._line(f"new        {'label' if len(new) == 1 else 'labels'} {', '.join(new)}")
         if run.source.bad:
             self._line(f"left out   {counted(run.source.bad, 'bad row')}")
         missing = run.source.missing.copy()
@@ -211,10 +254,12 @@ def _column_lines(source: Source, reports: list[ColumnReport]) -> list[str]:
     columns = source.features.columns
     if len(columns) > _MOST_COLUMNS:
         lines.append(f"in all     {counted(len(columns), 'column')}")
+    if source.is_sampled_at_start:
+        lines += _SAMPLED_AT_START
     if any(c.kind == "text" for c in columns):
         lines.append(f"n-grams    {ngram_range(source.features.ngrams)} columns")
     elif source.features.origin != "table":
-        lines.append(f"features   as they stand in {source.features.origin} files")
+        lines.append(feature_line(source.features, 11))
     return lines
 
 
@@ -243,6 +288,23 @@ def _column(report: ColumnReport, width: int) -> list[str]:
     cut = line if len(line) <= WIDTH else line[: WIDTH - 3] + "..."
     note = visible(f"note: {report.remark}") if report.remark else ""
     return [cut, *textwrap.wrap(note, WIDTH, initial_indent=" " * 11, subsequent_indent=" " * 11)]
+
+
+def _fold_line(accuracy: float, log_loss: float) -> str:
+    """Accuracy and log loss, or their standard errors.
+
+    >>> _fold_line(0.9125, float("nan"))
+    '  91.25 % right  log loss       -'
+    """
+    loss = "-" if math.isnan(log_loss) else f"{log_loss:.4f}"
+    return f"{percent(accuracy):>9} right  log loss {loss:>7}"
+
+
+def _mean_and_error(values: list[float]) -> tuple[float, float]:
+    """The mean over folds, and its standard error."""
+    mean = sum(values) / len(values)
+    squares = sum((value - mean) ** 2 for value in values)
+    return mean, math.sqrt(squares / (len(values) * (len(values) - 1)))
 
 
 def _trial_line(trial: Trial) -> str:
@@ -281,6 +343,13 @@ def _target_line(run: Run) -> str:
     reached = run.held_out.reached or {}
     parts = ", ".join(f"{name} {percent(value)}" for name, value in reached.items())
     return f"target     {run.options.target}: on held-out rows {parts}"
+
+
+def _visits_line(run: Run) -> str:
+    """The rows visited so far, and the error of this epoch."""
+    position, counts = run.progress.position, run.progress.counts
+    error = counts.mistakes / position if position else run.history[-1].progressive_error
+    return f"visited {counted(run.progress.visits, 'row')}, progressive error {percent(error)}"
 
 
 def _live_line(run: Run, seconds: float) -> str:

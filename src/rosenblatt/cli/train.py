@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rosenblatt.cli import options as o
 from rosenblatt.cli.lines import say
+from rosenblatt.jobs.options import LEARNING
+
+if TYPE_CHECKING:
+    from rosenblatt.cli.progress import ProgressPrinter
+    from rosenblatt.jobs.options import TrainOptions
 
 
 @o.with_training_options
@@ -19,6 +24,16 @@ def train(
     dry_run: Annotated[
         bool, o.option(o.OUTPUT, "Only print the detected kinds of the columns.", "--dry-run")
     ] = False,
+    cv: Annotated[
+        int | None,
+        o.option(
+            LEARNING,
+            "Cross-validate over this number of folds before training, and print the mean accuracy "
+            "and log loss with their standard errors.",
+            "--cv",
+            min=2,
+        ),
+    ] = None,
     quiet: o.Quiet = False,
     json: o.Json = False,
     **given: Any,
@@ -40,6 +55,8 @@ def train(
       rosenblatt train reviews.csv --label sentiment --rule arow:r=0.5
 
       rosenblatt train reviews.csv --label sentiment --tune 60s
+
+      rosenblatt train adult.csv --label income --cv 5
 
       rosenblatt train huge.tsv --label 1 --checkpoint run --resume
 
@@ -66,6 +83,8 @@ def train(
     try:
         display.replaces = out.exists()
         with display.warnings():
+            if cv is not None:
+                _cross_validate(files, options, cv, display)
             model = run(files, options=options, report=display.step, report_trial=display.trial)
     except Stopped as stopped:
         display.close()
@@ -73,3 +92,16 @@ def train(
         raise typer.Exit(128 + stopped.signal) from None
     display.trained(model, out)
     display.check(f"the model is in {out}, but ")
+
+
+def _cross_validate(
+    files: list[str], options: TrainOptions, count: int, display: ProgressPrinter
+) -> None:
+    """Print what the folds say."""
+    from rosenblatt.data.bytes import expand_paths, is_stream
+    from rosenblatt.errors import OptionError
+    from rosenblatt.jobs.folds import cross_validate
+
+    if any(map(is_stream, expand_paths(files))):
+        raise OptionError("--cv reads the rows twice: name files, not pipes or standard input")
+    display.folds(cross_validate(files, options, count))

@@ -65,6 +65,7 @@ def tiny_jobs(folder: Path, rules: list[str]) -> Iterator[tuple[str, Callable[[]
             path = folder / f"{classes}.{format}"
             path.write_text("".join(rows))
             yield f"{format}, {classes} classes", partial(_train, path, ["perceptron"])
+    yield "vw, products", partial(_products, folder / "2.vw")
     for rule in rules:
         paths = [folder / f"{classes}.{format}" for classes in (2, 3) for format in ("tsv", "csv")]
         for path in paths:
@@ -106,6 +107,12 @@ def _train(path: Path, rules: list[str]) -> None:
             train(path, start=model, epochs=2, **options)
         source = data.open(path, format=format, features=model.features, classes=model.classes)
         (evaluate_labels if model.multilabel else evaluate)(model, source)
+
+
+def _products(path: Path) -> None:
+    from rosenblatt import train
+
+    train(path, ngrams=2, cross=["::"])
 
 
 def _rows(dtype: str, layout: str, classes: int) -> tuple[Any, Any]:

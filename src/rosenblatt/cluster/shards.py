@@ -97,6 +97,7 @@ def detect_reading(manifest: Manifest, features: Features | None = None, **readi
             words,
             bool(option("expect_text")),
             decimal=option("decimal"),
+            cross=option("cross") or (),
         )
     else:
         labelled = source_for(reader, features, None, skip).labelled

@@ -8,6 +8,7 @@ import re
 from contextlib import suppress
 from itertools import chain
 from math import isfinite
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from rosenblatt.data.sparse_lines import plain_number, read_sparse
 from rosenblatt.errors import DataError
 
 _MOST_BITS = 31
+_MOST_UNPACKED, _MOST_PACKED = 16 << 20, 100  # bytes, and the ratio beyond that
 _MOST_COLUMNS = 1 << 22  # each has a name, and a weight in a certificate
 # Doubles hold all integers below this one.
 _LARGE = 2**53
@@ -127,23 +129,25 @@ def _table(
     if not others:
         raise DataError("expected at least one column of numbers beside the label", path=path)
 
-    def read(piece: Piece) -> tuple[list[np.ndarray], list[str], list[str]]:
+    def read(piece: Piece) -> tuple[list[np.ndarray], list[str], list[str], int]:
         chunk = piece()
         assert isinstance(chunk, Chunk)
         check_chunk(chunk, tuple(Column(name, "number") for name in others), chosen, skip=False)
         numbers = [_numbers(chunk, name) for name in others]
         labels = label_strings(chunk.table[chosen]).to_pylist()
-        if name_column is None:
-            return numbers, labels, []
-        return numbers, labels, trimmed_strings(chunk.table[name_column]).fill_null("").to_pylist()
+        names = []
+        if name_column is not None:
+            names = trimmed_strings(chunk.table[name_column]).fill_null("").to_pylist()
+        return numbers, labels, names, chunk.size + sum(map(len, names))
 
-    parts, rows = [], 0
+    parts, rows, size = [], 0, 0
     columns = [*others, chosen, *([name_column] if name_column else [])]
     for part in in_order(reader.pieces(columns), read):
         parts.append(part)
-        rows += len(part[1])
+        rows, size = rows + len(part[1]), size + part[3]
         _check_size(rows, len(others), most_cells, path)
-    blocks, labels, names = zip(*parts, strict=True)
+        _check_packing(reader, size)
+    blocks, labels, names, _ = zip(*parts, strict=True)
     numbers = [np.concatenate(_as_one_type(column)) for column in zip(*blocks, strict=True)]
     if reader.format == "jsonl":
         numbers = _exact_json(reader, others, numbers)
@@ -161,6 +165,18 @@ def _check_size(rows: int, columns: int, most_cells: int | None, path: str) -> N
     if most_cells is not None and rows * columns > most_cells:
         message = f"the file has more than {most_cells:,} cells: too many to go through"
         raise DataError(f"{message} step by step", path=path)
+
+
+def _check_packing(reader: Reader, unpacked: int) -> None:
+    """DataError if the rows read, all kept in memory, are far more than the bytes of the files."""
+    sizes = [Path(path).stat().st_size for path in reader.files if Path(path).is_file()]
+    if unpacked > max(_MOST_UNPACKED, _MOST_PACKED * sum(sizes)) and len(sizes) == len(
+        reader.files
+    ):
+        message = f"unpacks to more than {_MOST_PACKED} times its size, and all rows are kept in "
+        raise DataError(
+            message + "memory; write it as a plain text file first", path=reader.files[0]
+        )
 
 
 def _numbers(chunk: Chunk, name: str) -> np.ndarray:
@@ -248,7 +264,11 @@ def _svmlight(reader: Reader, most_cells: int | None) -> Arrays:
     """All lines, by scikit-learn as doubles; the kernel, which reads float32, names errors."""
     from sklearn.datasets import load_svmlight_file
 
-    blocks = list(reader.blocks())
+    blocks, size = [], 0
+    for block in reader.blocks():
+        blocks.append(block)
+        size += len(block.array)
+        _check_packing(reader, size)
     if not blocks:
         raise DataError("the file has no rows", path=reader.files[0])
     try:

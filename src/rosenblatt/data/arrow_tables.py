@@ -20,6 +20,7 @@ from rosenblatt.data.cells import (
 )
 from rosenblatt.data.columns import Column
 from rosenblatt.data.labels import indicator_columns, label_cells, wrong_rows
+from rosenblatt.data.unpacking import check_arrow, rows_at_once, small_batches
 from rosenblatt.errors import DataError, listed, shown
 
 _BUFFER_BYTES = 1 << 18
@@ -65,8 +66,10 @@ def parquet_batches(
     # buffer a column of a row group is not read at once; remote stores want few requests.
     buffer = _BUFFER_BYTES if groups is None else 0
     with parquet.ParquetFile(file, buffer_size=buffer, pre_buffer=False) as opened:
-        chosen = None if groups is None else [i for i in groups if i < opened.num_row_groups]
-        yield from opened.iter_batches(rows, chosen, columns)
+        count = opened.num_row_groups
+        chosen = [i for i in range(count) if groups is None or i in groups]
+        at_once = rows_at_once(file, columns, rows, chosen)
+        yield from small_batches(opened.iter_batches(at_once, chosen, columns), rows)
 
 
 def parquet_parts(file: pa.NativeFile) -> tuple[tuple[int, ...], tuple[str, ...]]:
@@ -94,7 +97,7 @@ def arrow_batches(
             else batch.select([name for name in columns if name in batch.schema.names])
         )
         for start in range(0, batch.num_rows, rows):
-            yield selected.slice(start, rows)
+            yield from small_batches([selected.slice(start, rows)], rows)
 
 
 def arrow_parts(file: pa.NativeFile) -> tuple[tuple[int, ...], tuple[str, ...]]:
@@ -106,6 +109,7 @@ def _open_arrow(file: pa.NativeFile, fields: list[int] | None) -> tuple[Any, boo
     """A reader of an Arrow file or stream, and whether it is a file."""
     file.seek(0)
     is_file = file.read(6) == b"ARROW1"
+    check_arrow(file, is_file)
     file.seek(0)
     options = pa.ipc.IpcReadOptions(included_fields=fields)
     return (pa.ipc.open_file if is_file else pa.ipc.open_stream)(file, options=options), is_file

@@ -86,7 +86,7 @@ def columnar_sample(
             for file, at in places(files, 1)
         )
         return [chunk.table for chunk in firsts if chunk is not None and chunk.table.num_rows]
-    names = [field.name for field in schema if not is_stringlike(field.type)]
+    names = [field.name for field in schema if not _holds_strings(field.type)]
     if not names:
         return []
     tables = [
@@ -95,6 +95,10 @@ def columnar_sample(
         for chunk in read_columnar(file.path, format, names, BATCH_ROWS, open)
     ]
     return slices(pa.concat_tables(tables, promote_options="permissive"))
+
+
+def _holds_strings(kind: pa.DataType) -> bool:
+    return is_stringlike(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
 def _unreadable(format: Format, error: Exception, path: str, done: int) -> DataError:

@@ -37,6 +37,8 @@ _MOST_STRAYS = 0.1  # of the cells of a column of numbers or dates may be none
 _DATE = re.compile(r"(\d{1,4})([-./])(\d{1,2})[-./](\d{1,4})\b")
 _NUMBER = re.compile(r"[-+]?(\d[\d.,]*|\.\d+)(e[-+]?\d+)?$|[-+]?(inf|infinity)$", re.IGNORECASE)
 _EPOCH_RANGES = {"seconds": (9e8, 2.5e9), "milliseconds": (9e11, 2.5e12)}  # 1998 to 2049
+_LEAST_ROWS = 20  # that tell a number of the row by its name
+_LEAST_SAMPLE, _SLICES = 1000, 32  # rows that tell growth through the files, and their parts
 
 # Words in the names of text columns, such as "review_text" or "commentBody".
 _TEXT_NAMES = frozenset(
@@ -49,6 +51,7 @@ _TEXT_NAMES = frozenset(
 )
 _CODE_NAMES = frozenset(("zip", "zipcode", "postcode", "postal", "code", "id", "fips"))
 
+_ROW_NUMBER_NAMES = frozenset(("id", "ids", "index", "key", "row", "rowid"))
 _TIME_NAMES = frozenset(("ts", "time", "timestamp", "date", "datetime", "epoch", "at", "when"))
 
 KINDS = ("text", "category", "number", "date", "ignore")
@@ -72,6 +75,9 @@ class Column:
     parts : tuple of str
         What a date becomes: categories such as its month, and "age" for a number, which grows
         beyond what was learned as new rows come.
+    limits : tuple of float
+        The least and the greatest value, in days for a date, if values grow or fall through the
+        files. New numbers lie beyond: they count as the nearer limit.
     """
 
     name: str
@@ -80,11 +86,16 @@ class Column:
     scale: float = 1.0
     form: str = ""
     parts: tuple[str, ...] = ()
+    limits: tuple[float, ...] = ()
 
     def numbers(self, cells: Cells, missing: Words) -> tuple[np.ndarray, np.ndarray]:
         """Cells as numbers, or as times for a date, and the rows of those that are neither."""
-        convert = to_numbers if self.kind == "number" else to_times
-        return convert(cells, missing, self.form)
+        if self.kind == "date":
+            return to_times(cells, missing, self.form)
+        numbers, bad = to_numbers(cells, missing, self.form)
+        if self.limits:
+            numbers = numbers.clip(self.limits[0], self.limits[1])
+        return numbers, bad
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -129,12 +140,13 @@ def guess_columns(
     or are times since 1970 (and the name says so); at most one cell in ten may be something else.
     Strings are text if they have more than two words on average and seldom repeat; one of the two
     suffices if the name suggests text, or if they seldom repeat in the only column. Other strings
-    are categories. Lists and structs, the label, and columns to ignore are left out. `kinds` are
-    the kinds known already, by name; `decimal` is the sign before decimals.
+    are categories. Lists and structs, the label, columns to ignore, and numbers of rows (see
+    :func:`is_row_number`) beside other columns are left out. `kinds` are the kinds known already,
+    by name; `decimal` is the sign before decimals.
 
     >>> table = pa.table({"age": ["39", "50", "?"], "job": ["tech", "sales", "tech"]})
     >>> guess_columns(table, label=None)[0]
-    Column(name='age', kind='number', mean=44.5, scale=5.5, form='', parts=())
+    Column(name='age', kind='number', mean=44.5, scale=5.5, form='', parts=(), limits=())
     """
     known = dict(kinds or {})
     columns = {}
@@ -154,7 +166,62 @@ def guess_columns(
         (name,) = columns
         if name not in known and seldom_repeats(sample[name], missing):
             columns[name] = Column(name, "text")
+    row_numbers = [
+        name
+        for name, column in columns.items()
+        if name not in known
+        and column.kind == "number"
+        and is_row_number(name, sample[name], missing)
+    ]
+    if len(row_numbers) < len(columns):
+        columns = {name: columns[name] for name in columns if name not in row_numbers}
     return tuple(_with_statistics(columns[n], sample[n], missing) for n in columns)
+
+
+def is_row_number(
+    name: str,
+    cells: pa.ChunkedArray,
+    missing: Words = MISSING_WORDS,
+    least: int = _LEAST_SAMPLE,
+) -> bool:
+    """Whether a column numbers the rows: nothing is learned from it about rows to come.
+
+    Its numbers are whole and differ in all rows; and it is named like a number of rows, or it
+    counts up or down by one, in `least` rows or more.
+
+    >>> numbers = pa.chunked_array([[7 * i for i in range(100)]])
+    >>> is_row_number("user_id", numbers), is_row_number("price", numbers)
+    (True, False)
+    """
+    if pa.types.is_floating(cells.type) or pa.types.is_temporal(cells.type):
+        return False
+    is_named = name_suggests(name, _ROW_NUMBER_NAMES)
+    if len(cells) < (_LEAST_ROWS if is_named else least):
+        return False
+    numbers, bad = to_numbers(cells, missing)
+    if len(bad) or not np.all(numbers == np.floor(numbers)):  # NaN neither
+        return False
+    in_order = np.sort(numbers)
+    if np.any(in_order[1:] == in_order[:-1]):
+        return False
+    steps = np.diff(numbers)
+    # Between two places of the sample is a jump.
+    counts = max(np.count_nonzero(steps == 1), np.count_nonzero(steps == -1))
+    return is_named or bool(counts > 0.95 * len(steps))
+
+
+def _limits(numbers: np.ndarray) -> tuple[float, ...]:
+    """The least and the greatest of a sample's numbers, if they grow or fall through the files."""
+    present = numbers[np.isfinite(numbers)]
+    if len(present) < _LEAST_SAMPLE:
+        return ()
+    parts = np.array_split(present, _SLICES)
+    middles = np.array([np.median(part) for part in parts])
+    sign = 1.0 if middles[-1] > middles[0] else -1.0
+    rises = np.count_nonzero(sign * np.diff(middles) > 0)
+    if rises < 0.9 * (_SLICES - 1) or sign * middles[-1] <= (sign * parts[0]).max():
+        return ()
+    return float(present.min()), float(present.max())
 
 
 def name_suggests(name: str, words: frozenset[str] = _TEXT_NAMES) -> bool:
@@ -280,15 +347,18 @@ def _is_code(name: str, column: pa.ChunkedArray, missing: Words) -> bool:
 
 
 def _with_statistics(column: Column, cells: pa.ChunkedArray, missing: Words) -> Column:
-    """The column, with mean and scale for numbers and the ages of dates.
+    """The column, with its limits, and with mean and scale for numbers and the ages of dates.
 
     The age of the newest date is zero.
     """
-    if not column.is_scaled or (column.kind == "date" and "age" not in column.parts):
+    if not column.is_scaled:
         return column
     numbers = column.numbers(cells, missing)[0]
     if column.kind == "date":
         numbers = days_of(numbers)
+    column = replace(column, limits=_limits(numbers))
+    if column.kind == "date" and "age" not in column.parts:
+        return column
     present = numbers[np.isfinite(numbers)]
     if len(present) == 0:
         return column

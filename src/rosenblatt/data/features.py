@@ -24,8 +24,10 @@ from rosenblatt.data.cells import (
     trimmed_strings,
 )
 from rosenblatt.data.columns import KINDS, Column
-from rosenblatt.data.sparse_lines import vw_names
+from rosenblatt.data.sparse_lines import is_cross, vw_names
 from rosenblatt.errors import OptionError
+from rosenblatt.kernels.crosses import Products
+from rosenblatt.kernels.fasttext import FastText
 from rosenblatt.kernels.packing import MOST_BITS
 from rosenblatt.kernels.spelling import spell
 from rosenblatt.kernels.text import (
@@ -73,11 +75,15 @@ class Features:
     separator : str or None
         The separator of labels if a row may have several.
     ngrams : Ngrams
-        How text is hashed; its `bits` apply to all columns.
+        How text is hashed; its `bits` apply to all columns, its `high` to Vowpal Wabbit lines.
     missing_words : tuple of str
         Cells that are missing values in columns of numbers, categories and dates.
     one_truth : bool
         Whether the categories ``True`` and ``TRUE`` are ``true``; not so in older model files.
+    crosses : tuple of str
+        Pairs of first letters of Vowpal Wabbit namespaces whose features are multiplied.
+    fasttext : FastText, optional
+        For the only column, a text: how fastText makes features of it, instead of `ngrams`.
 
     Notes
     -----
@@ -102,6 +108,8 @@ class Features:
     missing_words: Words = MISSING_WORDS
     separator: str | None = None
     one_truth: bool = True
+    crosses: tuple[str, ...] = ()
+    fasttext: FastText | None = None
 
     def __post_init__(self) -> None:
         if self.ngrams.bits > MOST_BITS:
@@ -109,6 +117,11 @@ class Features:
                 f"rows are hashed to 2^{MOST_BITS} columns at most, not to 2^{self.ngrams.bits}: "
                 f"say --bits {MOST_BITS} (bits={MOST_BITS}) or fewer; few features will collide"
             )
+
+    @property
+    def products(self) -> Products:
+        """The products of features of Vowpal Wabbit lines that are features too."""
+        return Products(self.ngrams.high, self.crosses)
 
     @property
     def is_text(self) -> bool:
@@ -142,6 +155,8 @@ class Features:
     def hashed(self, table: pa.Table) -> Hashed:
         """The sparse rows of a table, what is missing, and which cells could not be read."""
         texts = self._of("text")
+        if self.fasttext is not None:
+            return Hashed(self.fasttext.rows(_strings(table[texts[0].name])), {}, {})
         parts = [hash_chunks(_strings(table[c.name]), self.ngrams, self._seed(c)) for c in texts]
         cells = Hashed(_NO_ROWS, {}, {})
         if len(texts) < len(self.columns):
@@ -162,10 +177,14 @@ class Features:
             return {int(at): str(at) for at in sought}
         if table is None:
             return {}
+        if self.fasttext is not None:
+            strings = plain_strings(table[self.columns[0].name]).to_pylist()
+            return self.fasttext.names(strings, sought)
         names: dict[int, str] = {}
         bits = self.ngrams.bits
         if self.origin == "vw":
-            names = _vw_columns(table["line"].to_pylist(), bits)
+            lines = table["lines"].chunk(0).buffers()[2]
+            names = vw_names(lines, sought, bits, self.products)
         for c in self.columns:
             if c.kind == "text":
                 buffers = string_buffers(plain_strings(table[c.name]))
@@ -190,7 +209,9 @@ class Features:
 
     def to_json(self) -> dict[str, Any]:
         """The specification as JSON data."""
-        return asdict(self) | {"ngrams": self.ngrams._asdict()}
+        plain = asdict(replace(self, fasttext=None)) | {"ngrams": self.ngrams._asdict()}
+        del plain["fasttext"]  # so that older releases read other models
+        return plain if self.fasttext is None else plain | {"fasttext": self.fasttext.to_json()}
 
     @classmethod
     def from_json(cls, plain: Any) -> Features:
@@ -208,9 +229,12 @@ class Features:
                 tuple(plain.get("missing_words", MISSING_WORDS)),
                 plain.get("separator"),
                 plain.get("one_truth", False),
+                tuple(plain.get("crosses", ())),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the feature specification cannot be read: {error!r}") from None
+        if features.origin != "table" and "crosses" not in plain:  # n-grams were for text only
+            features = replace(features, ngrams=features.ngrams._replace(low=1, high=1))
         n = features.ngrams
         sound = (
             features.origin in ORIGINS
@@ -224,9 +248,11 @@ class Features:
             and type(n.chars) is bool
             and type(n.unit) is bool
             and type(features.one_truth) is bool
+            and all(is_cross(pair) for pair in features.crosses)
             and 1 <= n.low <= n.high <= 100
             and n.bits >= 1
             and n.weighting in WEIGHTINGS
+            and ("fasttext" not in plain or features.is_one_text)
         )
         if not sound:
             raise ValueError(f"the feature specification makes no sense: {plain!r:.200}")
@@ -305,21 +331,12 @@ def _strings(values: pa.ChunkedArray) -> list[tuple[np.ndarray, np.ndarray]]:
     return [string_buffers(chunk) for chunk in values.chunks]
 
 
-def _vw_columns(lines: list[bytes], bits: int) -> dict[int, str]:
-    """The names of the features in Vowpal Wabbit lines, by hashed column."""
-    names = vw_names(lines)
-    # Their bytes are hashed, but the code points of strings: Latin-1 makes them equal.
-    strings = make_strings([name.decode("latin-1") for name in names])
-    columns = hash_values(*string_buffers(strings), bits)
-    shown = (name.decode(errors="replace") for name in names)
-    return dict(zip(columns.tolist(), shown, strict=True))
-
-
 def _column_from(entry: Any) -> Column:
-    column = Column(**{**entry, "parts": tuple(entry.get("parts", ()))})
+    lists = {name: tuple(entry.get(name, ())) for name in ("parts", "limits")}
+    column = Column(**{**entry, **lists})
     if column.kind == "date" and not column.parts:
         column = replace(column, parts=_PARTS_BEFORE)
-    numbers = (column.mean, column.scale)
+    numbers = (column.mean, column.scale, *column.limits)
     if not (
         isinstance(column.name, str)
         and column.kind in KINDS
@@ -327,6 +344,8 @@ def _column_from(entry: Any) -> Column:
         and column.scale > 0
         and column.form in ("", *NUMBER_FORMS, *DATE_FORMS)
         and set(column.parts) <= {"age", *DATE_PARTS}
+        and len(column.limits) in (0, 2)
+        and column.limits == tuple(sorted(column.limits))
     ):
         raise TypeError(f"not a column: {entry!r:.200}")
     return column

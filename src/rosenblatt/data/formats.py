@@ -34,12 +34,13 @@ from rosenblatt.data.sparse_lines import (
 )
 from rosenblatt.data.text_tables import Dialect, parse_csv, parse_json
 from rosenblatt.errors import OptionError
+from rosenblatt.kernels.crosses import NO_PRODUCTS, Products
 
 _COMPRESSED = {".gz", ".zst", ".zstd", ".bz2", ".lz4", ".xz"}
 _HEAD_BYTES, _HEAD_LINES = 1 << 14, 20
 _SVMLIGHT = re.compile(rb"[-+]?[0-9.]+(e[-+]?\d+)?([ \t]+(qid:\d+|\d+:[-+0-9.eE]+))+[ \t]*(#.*)?$")
 _VW = re.compile(rb"[^|]{0,100}\|[^|\s]*(:[-+0-9.eE]+)?[ \t]")
-_OF_TABLES = ("label", "text", "columns", "missing", "decimal", "ngrams", "analyzer")
+_OF_TABLES = ("label", "text", "columns", "missing", "decimal", "analyzer")
 
 
 class Parsing(NamedTuple):
@@ -52,6 +53,7 @@ class Parsing(NamedTuple):
     dialect: Dialect | None = None  # of the file, if its format has delimiters
     schema: pa.Schema | None = None  # as in the first rows; None before these are read
     bits: int = 31  # rows of features have 2**bits columns
+    products: Products = NO_PRODUCTS  # of the features of Vowpal Wabbit lines
     multilabel: bool = False
     text_column: str = "text"  # the name of the column for lines of plain text
 
@@ -98,6 +100,7 @@ class Format:
     def without_effect(self) -> set[str]:
         """The options of reading that have no effect on its files."""
         by_kind = (() if self.delimiters else ("header",)) + _OF_TABLES * self.has_features
+        by_kind += ("cross",) * (self.name != "vw") + ("ngrams",) * (self.name == "svmlight")
         return {*by_kind, *self.fixed}
 
 
@@ -178,7 +181,7 @@ _FORMATS = (
     ),
     Format(
         "vw",
-        lambda block, how: read_sparse(block, "vw", how.bits, how.skip),
+        lambda block, how: read_sparse(block, "vw", how.bits, how.skip, how.products),
         suffixes=(".vw",),
         fits=_VW.match,
         has_features=True,

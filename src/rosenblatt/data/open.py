@@ -23,6 +23,7 @@ from rosenblatt.data.labels import SEPARATOR, indicator_columns, joined_label
 from rosenblatt.data.readers import Reader, TableReader
 from rosenblatt.data.samples import joined
 from rosenblatt.data.source import Source
+from rosenblatt.data.sparse_lines import is_cross
 from rosenblatt.data.text_folders import TextFolderReader, is_text_folder
 from rosenblatt.errors import DataError, OptionError, listed, shown
 from rosenblatt.kernels.text import Ngrams
@@ -31,6 +32,7 @@ _NO_TEXT = (
     "n-grams were asked for (--ngrams or --chars; ngrams= or analyzer=), but no column is text; "
     "name the one that is with --text COLUMN (text=...)"
 )
+_VW_NGRAMS = "n-grams of Vowpal Wabbit lines are of 1 to N features: --ngrams N (ngrams=N)"
 
 
 def open(
@@ -51,6 +53,7 @@ def open(
     live: bool = False,
     label_separator: str | None = None,
     decimal: str | None = None,
+    cross: Iterable[str] = (),
 ) -> Source:
     """Open one or several files of one format, or a table in memory, as a source of batches.
 
@@ -103,6 +106,9 @@ def open(
         first lines.
     decimal : str, optional
         The sign before the decimals of numbers that are text in files: a comma, or a point.
+    cross : pairs of letters
+        In Vowpal Wabbit files, the features of a namespace that begins with the first letter times
+        those of one with the second are features too; a colon stands for any namespace.
 
     Returns
     -------
@@ -116,8 +122,8 @@ def open(
     >>> source = open(path, label="stars")
     >>> [(len(batch), batch.labels.tolist(), batch.rows.indptr.tolist()) for batch in source]
     [(2, [1, 0], [0, 5, 12])]
-    >>> source.classes, source.features.columns
-    (['1', '5'], (Column(name='review', kind='text', mean=0.0, scale=1.0, form='', parts=()),))
+    >>> source.classes, [(column.name, column.kind) for column in source.features.columns]
+    (['1', '5'], [('review', 'text')])
     """
     words = missing_words(missing) if features is None else features.missing_words
     names = names_in_options(label, text, columns, features)
@@ -128,7 +134,7 @@ def open(
         return source_for(reader, features, classes, skip_bad_rows)
     hashing = ngrams or Ngrams()
     features = detect_features(
-        reader, label, text, columns, hashing, words, expect_text, label_separator, decimal
+        reader, label, text, columns, hashing, words, expect_text, label_separator, decimal, cross
     )
     return Source(reader, features, True, classes, skip_bad_rows)
 
@@ -217,14 +223,13 @@ def detect_features(
     expect_text: bool = False,
     label_separator: str | None = None,
     decimal: str | None = None,
+    cross: Iterable[str] = (),
 ) -> Features:
     """Detect labels from the first rows, and the kinds of columns from rows all over the files."""
     separator = _separator(reader, label_separator)
     reader.multilabel = separator is not None
     if reader.kind.has_features:
-        if expect_text:
-            raise OptionError(_NO_TEXT)
-        return Features(reader.kind.origin, (), None, ngrams)
+        return _features_of_lines(reader.kind.origin, ngrams, expect_text, tuple(cross or ()))
     head, path = reader.head(), reader.files[0]
     name = joined_label_name(joined_label(label), head.column_names, path)
     indicators = indicator_columns(name, head.column_names)
@@ -240,6 +245,20 @@ def detect_features(
         raise OptionError("a label separator has no effect on indicator columns of labels")
     separator = SEPARATOR if indicators else separator
     return Features("table", features, name, ngrams, missing, separator)
+
+
+def _features_of_lines(
+    origin: str, ngrams: Ngrams, are_asked: bool, crosses: tuple[str, ...]
+) -> Features:
+    """The features of svmlight or Vowpal Wabbit files; n-grams only where they are asked for."""
+    high = ngrams.high if are_asked else 1
+    if are_asked and (origin != "vw" or ngrams.low > 1 or ngrams.chars):
+        raise OptionError(_NO_TEXT if origin != "vw" else _VW_NGRAMS)
+    for pair in crosses:
+        if not is_cross(pair):
+            what = f"{shown(pair)} is not the first letters of two namespaces"
+            raise OptionError(f"{what}: --cross ab (cross=['ab'])")
+    return Features(origin, (), None, ngrams._replace(low=1, high=high), crosses=crosses)
 
 
 def _chosen_kinds(

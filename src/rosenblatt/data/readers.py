@@ -31,7 +31,7 @@ from rosenblatt.data.cells import MISSING_WORDS, Words
 from rosenblatt.data.columnar import BATCH_ROWS, columnar_sample, read_columnar, select
 from rosenblatt.data.formats import FORMATS, Format, Parsing, detect_format, named_format
 from rosenblatt.data.samples import PLACE_BYTES, Sampled, block_at, places, slices
-from rosenblatt.data.sparse_lines import Lines
+from rosenblatt.data.sparse_lines import Lines, lines_table
 from rosenblatt.data.text_tables import (
     SAMPLE_BYTES,
     Dialect,
@@ -40,8 +40,11 @@ from rosenblatt.data.text_tables import (
     json_array_as_lines,
 )
 from rosenblatt.errors import DataError, NoRowsError, counted, listed, shown, visible
+from rosenblatt.kernels.crosses import NO_PRODUCTS
+from rosenblatt.kernels.sparse_lines import parse_vw
 
 _MANY_COLUMNS = 10_000
+_TAG_BYTES = 1 << 14  # that tell whether rows of Vowpal Wabbit files have tags
 _LOOK_BYTES = 1 << 10  # that tell an array of JSON objects from lines
 
 # Reads a chunk when called, in any thread.
@@ -58,12 +61,15 @@ class Reader:
 
     text_column = "text"  # the name of the column for lines of plain text
     bits = 31  # sparse formats have 2**bits columns
+    products = NO_PRODUCTS  # of the features of Vowpal Wabbit lines
     multilabel = False  # whether lines of fastText may have several labels
     schema: pa.Schema | None = None  # the columns of a table, if known without reading
     _first_file: ByteSource | None = None  # opened to detect the format, not yet read
     _head: pa.Table | None = None
     _head_lines: Callable[[int], int] = partial(add, 1)
     _sample: list[pa.Table] | None = None
+    _head_bytes = 0
+    begins_only = False  # whether the sample is the first rows, and more follow
     _has_one_format = True
     # The part of which the head was read, and its chunks from the first on.
     _begun: tuple[Any, Iterator[Any]] = None, iter(())
@@ -104,6 +110,7 @@ class Reader:
             if not chunk.bad or self._skip:
                 first = partial(select, chunk, None)
             self._head, self._head_lines = chunk.table, chunk.line_of
+            self._head_bytes = chunk.size
             self._begun = self._first_part, chain([first], items)
         return self._head
 
@@ -121,6 +128,8 @@ class Reader:
         """Rows from all over the files; empty if the head has as many, or they cannot be read."""
         head, files = self.head(), self._sampled_files()
         is_small = len(files) == 1 and (files[0].only_begin or files[0].size <= self._block_bytes)
+        is_read_on = len(files) > 1 or any(not file.only_begin for file in files)
+        self.begins_only = not is_read_on and self._head_bytes > self._block_bytes // 2
         if is_small and self.kind.batches is None:
             return []
         how, tables = self._parsing(head.column_names, True), []
@@ -224,10 +233,20 @@ class Reader:
         """Per file :func:`last_change`."""
         return [last_change(path) for path in self.files]
 
+    def has_tags(self) -> bool:
+        """Whether rows at the beginning have tags, in the format that has them."""
+        if self.kind.name != "vw":
+            return False
+        if self._first_file is None:
+            data = next(self._open(self._first_part)[1]).array
+        else:
+            data = Block.of(self._first_file.head(_TAG_BYTES) + b"\n", "").array
+        tags = parse_vw(data, self.bits).tags
+        return bool(tags is not None and (tags[:, 1] > tags[:, 0]).any())
+
     def first_lines(self) -> pa.Table:
-        """The first lines of the first file, unparsed, in one binary column."""
-        block = next(self._open(self.parts[0])[1])
-        return pa.table({"line": pa.array([line for _, line in block.filled_lines()], pa.binary())})
+        """The first lines of the first file, unparsed, in one cell."""
+        return lines_table(next(self._open(self.parts[0])[1]).array)
 
     def pieces(self, columns: list[str] | None, numbers: Collection[str] = ()) -> Iterator[Piece]:
         """All chunks in order, each as a function that reads it.
@@ -264,8 +283,18 @@ class Reader:
         schema = self.schema
         if schema is None and self._head is not None:
             schema = self._head.schema
-        bits, multilabel, text = self.bits, self.multilabel, self.text_column
-        return Parsing(columns, skip, numbers, self.missing, None, schema, bits, multilabel, text)
+        return Parsing(
+            columns,
+            skip,
+            numbers,
+            self.missing,
+            None,
+            schema,
+            self.bits,
+            self.products,
+            self.multilabel,
+            self.text_column,
+        )
 
     def _parse(
         self, block: Block, dialect: Dialect | None, how: Parsing, kind: Format

@@ -13,12 +13,11 @@ import pyarrow as pa
 from rosenblatt.data.cells import (
     Words,
     can_be_strings,
-    days_of,
     label_strings,
     to_numbers,
     trimmed_strings,
 )
-from rosenblatt.data.columns import Column, epoch_unit, name_suggests
+from rosenblatt.data.columns import Column, epoch_unit, is_row_number
 from rosenblatt.data.labels import indicator_columns
 from rosenblatt.errors import counted, shown
 
@@ -28,12 +27,10 @@ if TYPE_CHECKING:
 
 _REPORTED_ROWS = 2000  # examined
 _LEAST_ROWS = 20  # for a remark
-_LEAST_PLACES, _LEAST_SAMPLE = 8, 1000  # places in the files and rows, for a remark on growth
 _MOST_COLUMNS = 50
 _EXAMPLE_LENGTH = 40
 _FOREIGN_DATE = re.compile(r"\d{1,2}[-./]\d{1,2}[-./]\d{4}\b")
 _DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+$")
-_ROW_NUMBER_NAMES = frozenset(("id", "ids", "index", "key", "row", "number", "nr", "no"))
 
 
 @dataclass(frozen=True)
@@ -67,9 +64,9 @@ def describe(source: Source) -> list[ColumnReport]:
     labels = indicator_columns(label, known) or tuple(name for name in known if name == label)
     names = [name for name in known if name not in labels][:_MOST_COLUMNS]
     first = head._replace(table=head.table[:_REPORTED_ROWS])
-    missing, sample = source.features.missing_words, source.sample()
+    missing = source.features.missing_words
     return [_label(head.table, name) for name in labels] + [
-        _column(columns.get(name), name, first, sample, missing) for name in names
+        _column(columns.get(name), name, first, missing) for name in names
     ]
 
 
@@ -96,9 +93,7 @@ def _is_sorted(labels: list[str | None]) -> bool:
     return runs == classes - 1 and len(labels) >= 5 * classes
 
 
-def _column(
-    column: Column | None, name: str, chunk: Chunk, sample: list[pa.Table], missing: Words
-) -> ColumnReport:
+def _column(column: Column | None, name: str, chunk: Chunk, missing: Words) -> ColumnReport:
     """The report on a column of the first rows, which is a feature or ignored."""
     cells, kind = chunk.table[name], "ignored" if column is None else column.kind
     rows = len(cells)
@@ -108,6 +103,12 @@ def _column(
     present = strings.drop_null().to_pylist()
     values = len(set(present))
     about, remark, absent = "", _remark(name, kind, present, values), rows - len(present)
+    if kind in ("ignored", "number") and is_row_number(name, cells, missing, _LEAST_ROWS):
+        option = f"--column {shown(name)[1:-1]}"
+        left = (
+            f"left out, unless {option}=number" if column is None else f"drop it: {option}=ignore"
+        )
+        remark = f"a number per row: {left}"
     if column is not None and column.is_scaled:
         numbers, bad = column.numbers(cells, missing)
         known = numbers[~np.isnan(numbers)]
@@ -117,7 +118,7 @@ def _column(
         elif len(known):
             about = f"{known.min():g} to {known.max():g}"
         absent += len(bad)
-        remark = _strays(kind, chunk, cells, bad) or remark or _growth(column, sample, missing)
+        remark = _strays(kind, chunk, cells, bad) or remark or _growth(column)
     example = present[0] if present else ""
     return ColumnReport(name, kind, rows, values, absent, example[:_EXAMPLE_LENGTH], about, remark)
 
@@ -132,24 +133,14 @@ def _strays(kind: str, chunk: Chunk, cells: Any, bad: np.ndarray) -> str:
     return f"{are}: {', '.join(named)}{more}"
 
 
-def _growth(column: Column, sample: list[pa.Table], missing: Words) -> str:
-    """What is said of a column whose values grow through the files."""
-    if len(sample) < _LEAST_PLACES or sum(map(len, sample)) < _LEAST_SAMPLE:
+def _growth(column: Column) -> str:
+    """What is said of a column whose values grow or fall through the files."""
+    if not column.limits:
         return ""
-    cells = [table[column.name] for table in sample if column.name in table.column_names]
-    parts = [column.numbers(values, missing)[0] for values in cells]
-    numbers = [days_of(part) if column.kind == "date" else part for part in parts]
-    places = [part[~np.isnan(part)] for part in numbers]
-    if len(places) < _LEAST_PLACES or not all(len(place) for place in places):
-        return ""
-    middles = [float(np.median(place)) for place in places]
-    rises = sum(a < b for a, b in pairwise(middles))
-    if rises < 0.9 * (len(middles) - 1) or middles[-1] <= places[0].max():
-        return ""
+    if column.kind == "date":
+        return "grows or falls through the files: they are in the order of time"
     beyond = f"--column {shown(column.name)[1:-1]}=ignore leaves it out"
-    if column.kind == "date" and "age" not in column.parts:
-        return "grows through the files: they are in the order of time"
-    return f"grows through the files: new rows lie beyond what is learned; {beyond}"
+    return f"grows or falls through the files: new values count as the last ones; {beyond}"
 
 
 def _remark(name: str, kind: str, present: list[str], values: int) -> str:
@@ -168,18 +159,6 @@ def _remark(name: str, kind: str, present: list[str], values: int) -> str:
             return f"decimal commas? --decimal , or --column {shown_name}=number:comma"
     if kind == "category" and values > 0.9 * rows:
         return f"nearly every value is different: {leave_out}"
-    if kind == "number" and values == rows and _counts_rows(name, present):
-        return f"a number per row: {leave_out}"
     if kind == "number" and (unit := epoch_unit(to_numbers(pa.array(present))[0])):
         return f"{unit} since 1970? --column {shown_name}=date:{unit}"
     return ""
-
-
-def _counts_rows(name: str, present: list[str]) -> bool:
-    """Whether distinct integers are named like row numbers or count up by one."""
-    try:
-        numbers = [int(value) for value in present]
-    except ValueError:
-        return False
-    steps = {b - a for a, b in pairwise(numbers)}
-    return steps == {1} or name_suggests(name, _ROW_NUMBER_NAMES)

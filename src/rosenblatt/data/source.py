@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from operator import add
 from typing import Any, NamedTuple, TypeVar
@@ -24,7 +24,7 @@ from rosenblatt.data.arrow_tables import (
     weights_of,
 )
 from rosenblatt.data.bytes import is_stream
-from rosenblatt.data.cells import label_strings
+from rosenblatt.data.cells import label_strings, make_strings
 from rosenblatt.data.columns import Column, guess_columns
 from rosenblatt.data.features import Features
 from rosenblatt.data.labels import (
@@ -47,6 +47,7 @@ _MOST_STRAYS = 0.25  # of the cells of a column of numbers or dates may be none
 _NAMED_STRAYS = 5  # of each column
 MOST_NAMED = 20  # of all
 MOST_CLASSES = 1000
+TAG = "tag"  # the column for the tags of Vowpal Wabbit lines
 TOO_MANY = (
     f"there are more than {MOST_CLASSES:,} different labels, and a model holds a weight for each "
     "feature and label; if this column holds names or amounts rather than classes, name another "
@@ -77,7 +78,7 @@ class Batch:
     weights : float array or None
         Importances, from Vowpal Wabbit files.
     table : pyarrow.Table or None
-        The columns that were read, for tables.
+        The columns that were read, for tables; the tags of Vowpal Wabbit lines.
     size : int
         The bytes of input, approximately.
     """
@@ -153,6 +154,10 @@ class Source:
         self._closed = classes is not None
         self.has_header = reader.kind.names_columns and reader.header is not False
 
+    def take_new_classes(self) -> None:
+        """Let labels that are not classes become classes."""
+        self._closed = False
+
     def fix_classes(self, classes: Iterable[str], label_sets: LabelSets | None = None) -> None:
         """Fix the classes and their codes; other labels are errors from now on."""
         self.classes, self._closed = list(classes), True
@@ -187,7 +192,7 @@ class Source:
             yield result
 
     def _pieces(self) -> Iterator[Piece]:
-        self._reader.bits = self.features.ngrams.bits
+        self._reader.bits, self._reader.products = self.features.ngrams.bits, self.features.products
         # Labels that are not used may be several per row.
         self._reader.multilabel = self.features.multilabel or not self.labelled
         kept, numbers = self.kept_columns, _number_names(self.features.columns)
@@ -202,7 +207,10 @@ class Source:
             before = len(part.codes)
             part = with_labels(part) if self.labelled else part
             codes = part.codes if self.labelled else None
-            batch = Batch(part.rows, None, part.weights, None, part.size)
+            table = None
+            if self.kept_columns and part.tags is not None:
+                table = pa.table({TAG: make_strings(part.tags())})
+            batch = Batch(part.rows, None, part.weights, table, part.size)
             unlabelled = before - len(part.codes)
             missing = {"": unlabelled} if unlabelled else {}
             return _Hashed(batch, part, part.names, codes, missing, {})
@@ -244,13 +252,21 @@ class Source:
         head = Chunk(self._reader.head().select(columns), self.files[0], partial(add, 1))
         return self._check(head, self.features.label if self.labelled else None).table
 
+    def lines(self) -> Iterator[str]:
+        """The lines of files of features, unparsed, without blank lines and comments."""
+        for block in self._reader.blocks():
+            for _, line in block.filled_lines():
+                if self.format != "svmlight" or not line.lstrip().startswith(b"#"):
+                    yield line.decode(errors="replace")
+
     def first_chunk(self) -> Chunk | None:
         """The first rows with all columns, as in the file; None for sparse formats."""
         return self._reader.head_chunk() if self.features.origin == "table" else None
 
-    def sample(self) -> list[pa.Table]:
-        """Rows from all over the files, place by place."""
-        return self._reader.sample()
+    @property
+    def is_sampled_at_start(self) -> bool:
+        """Whether kinds and scales are those of the first rows only, and more rows follow."""
+        return self._reader.begins_only
 
     def _wanted(self) -> list[str] | None:
         """The columns of a table to read; None for all."""
@@ -275,8 +291,14 @@ class Source:
 
     @property
     def column_names(self) -> list[str]:
-        """All columns of a table; empty for sparse formats."""
-        return self._reader.column_names if self.features.origin == "table" else []
+        """All columns of a table; of Vowpal Wabbit lines the tags, if there are any."""
+        if self.features.origin != "table":
+            return [TAG] if self._has_tags else []
+        return self._reader.column_names
+
+    @cached_property
+    def _has_tags(self) -> bool:
+        return self._reader.has_tags()
 
     def number_columns(self) -> set[str]:
         """The columns of a table that hold numbers, features or not."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ import pyarrow as pa
 from rosenblatt.data.arrow_tables import Chunk, drop_faults
 from rosenblatt.data.bytes import Block
 from rosenblatt.errors import DataError, shown
+from rosenblatt.kernels.crosses import ANY, NO_PRODUCTS, Products, with_products
 from rosenblatt.kernels.packing import MOST_BITS
 from rosenblatt.kernels.sparse_lines import FAULTS, parse_fasttext, parse_svmlight, parse_vw
 from rosenblatt.kernels.text import Rows
@@ -23,7 +24,10 @@ COSTS = re.compile(rb"\d+(:[-+.\deE]+)+")  # a label of Vowpal Wabbit with costs
 
 
 class Lines(NamedTuple):
-    """Sparse rows of a file; codes are indices into the `names` of labels, -1 for no label."""
+    """Sparse rows of a file; codes are indices into the `names` of labels, -1 for no label.
+
+    The tags of Vowpal Wabbit lines are read only when they are asked for.
+    """
 
     rows: Rows
     names: list[str]
@@ -33,10 +37,13 @@ class Lines(NamedTuple):
     line_of: Callable[[int], int]
     bad: int
     size: int = 0
+    tags: Callable[[], list[str]] | None = None
 
 
-def read_sparse(block: Block, format: str, bits: int, skip: bool) -> Lines:
-    """Parse a block of svmlight or Vowpal Wabbit lines."""
+def read_sparse(
+    block: Block, format: str, bits: int, skip: bool, products: Products = NO_PRODUCTS
+) -> Lines:
+    """Parse a block of svmlight or Vowpal Wabbit lines, the latter with products of features."""
     parse = parse_svmlight if format == "svmlight" else parse_vw
     parsed = parse(block.array, bits)
     wrong = np.flatnonzero(parsed.faults)
@@ -50,12 +57,18 @@ def read_sparse(block: Block, format: str, bits: int, skip: bool) -> Lines:
             lines = ((number, line) for number, line in lines if not line.lstrip().startswith(b"#"))
         return next(islice(lines, int(good[row]), None))[0]
 
+    def tags() -> list[str]:
+        data = block.data
+        return [data[a:b].decode(errors="replace") for a, b in np.array(parsed.tags).tolist()]
+
     rows = Rows(parsed.indptr, parsed.indices, parsed.values)
+    if parsed.spaces is not None:
+        rows = with_products(rows, parsed.spaces, products, bits)
     good = np.flatnonzero(parsed.faults == 0)
     values, codes = np.unique(parsed.labels, return_inverse=True)
     codes[np.isnan(parsed.labels)] = -1
     names = [plain_number(value) for value in values if not np.isnan(value)]
-    return Lines(rows, names, codes, parsed.weights, block.path, line_of, len(wrong))
+    return Lines(rows, names, codes, parsed.weights, block.path, line_of, len(wrong), 0, tags)
 
 
 def with_labels(lines: Lines) -> Lines:
@@ -95,21 +108,67 @@ def _fault(block: Block, code: int, place: int, bits: int) -> DataError:
     return DataError(message, path=block.path, line=block.line_at(place), column=place - start + 1)
 
 
-def vw_names(lines: Iterable[bytes]) -> list[bytes]:
-    """The distinct features of Vowpal Wabbit lines, by the names that are hashed.
+def vw_names(
+    data: Any, sought: np.ndarray, bits: int, products: Products = NO_PRODUCTS
+) -> dict[int, str]:
+    """The names of features in Vowpal Wabbit lines, by hashed column, of those that are sought.
 
-    >>> vw_names([b"1 2.0 'id|words:2 not:0.5 good", b"-1 | bad"])
-    [b'words^not', b'words^good', b'bad']
+    >>> data = b"1 2.0 'id|words:2 not:0.5 good\\n-1 | bad\\n"
+    >>> columns = read_sparse(Block.of(data, "a.vw"), "vw", 10, False).rows.indices
+    >>> list(vw_names(data, columns, 10).values())
+    ['words^not', 'words^good', 'bad']
     """
-    names: dict[bytes, None] = {}
-    for line in lines:
-        for part in line.split(b"|")[1:]:
-            has_space = part[:1].strip() != b""
-            words = [word.partition(b":")[0] for word in part.split()]
-            space = words.pop(0) if has_space else b""
-            lead = space + b"^" if space else b""
-            names |= dict.fromkeys(lead + word for word in words)
-    return list(names)
+    block = Block.of(data, "")
+    rows = read_sparse(block, "vw", bits, True, products).rows
+    columns, firsts = np.unique(rows.indices, return_index=True)
+    at = firsts[np.isin(columns, sought)]
+    at.sort()
+    lines, names = np.searchsorted(rows.indptr, at.astype(np.uint64), side="right") - 1, {}
+    good = np.flatnonzero(parse_vw(block.array, bits).faults == 0)
+    filled = [line for _, line in block.filled_lines()] if len(at) else []
+    for row in dict.fromkeys(lines.tolist()):
+        spelled = _spelled(filled[good[row]], products)
+        first = int(rows.indptr[row])
+        for place in at[lines == row].tolist():
+            names[int(rows.indices[place])] = spelled[place - first]
+    return names
+
+
+def is_cross(pair: Any) -> bool:
+    """Whether this is a pair of first letters of namespaces; a colon stands for any.
+
+    >>> [is_cross(pair) for pair in ("ab", "a:", "abc", "a|", "é")]
+    [True, True, False, False, False]
+    """
+    return isinstance(pair, str) and len(pair) == 2 and pair.isascii() and "|" not in pair
+
+
+def _spelled(line: bytes, products: Products) -> list[str]:
+    """The names of the features of a line, in the order in which they are parsed."""
+    spaces: list[tuple[int, list[tuple[str, bool]]]] = []  # features, and whether they are 1
+    for part in line.split(b"|")[1:]:
+        words = part.decode(errors="replace").split()
+        head, _, scale = words.pop(0).partition(":") if part[:1].strip() else ("", "", "")
+        lead = f"{head}^" if head else ""
+        named = [word.partition(":")[::2] for word in words]
+        times = np.float32(scale or 1)
+        features = [(lead + name, np.float32(x or 1) * times == 1) for name, x in named]
+        spaces.append((part[0] if head else ord(" "), features))
+    names = [name for _, features in spaces for name, _ in features]
+    for _, features in spaces:
+        for i in range(len(features)):
+            for n in range(2, min(products.longest, len(features) - i) + 1):
+                names.append(" ".join(name for name, _ in features[i : i + n]))
+    for a, b in map(str.encode, products.crosses):
+        for s, (left, some) in enumerate(spaces):
+            for t, (right, others) in enumerate(spaces):
+                is_again = t < s and {right, ANY} & {a} and {left, ANY} & {b}
+                if not ({left, ANY} & {a} and {right, ANY} & {b}) or is_again:
+                    continue
+                for i, (name, is_one) in enumerate(some):
+                    begin = i + is_one if s == t else 0
+                    names += [f"{name} * {other}" for other, _ in others[begin:]]
+    return names
 
 
 def read_fasttext(
@@ -151,6 +210,14 @@ def read_text(block: Block, name: str) -> Chunk:
     offsets = np.concatenate([np.zeros(1, np.int64), ends])
     table = pa.table({name: _binary(offsets, data)})
     return Chunk(table, block.path, lambda row: block.line + row)
+
+
+def lines_table(data: Any) -> pa.Table:
+    """Whole lines, unparsed, in one cell of the column ``lines``.
+
+    Not by ``pa.array``, whose first call imports pandas.
+    """
+    return pa.table({"lines": _binary(np.array([0, len(data)]), data)})
 
 
 def _binary(offsets: np.ndarray, data: np.ndarray) -> pa.Array:

@@ -35,7 +35,7 @@ class Comparison:
     updates : array (rules, orders)
         The number of updates, over all classes.
     seconds : array (rules, orders)
-        The time of learning, without compiling.
+        The time of learning, without compiling or loading what is compiled.
     examples : array (points,)
         The numbers of examples at which the curves are sampled.
     curves : array (rules, orders, points)
@@ -52,21 +52,24 @@ class Comparison:
     @property
     def ranking(self) -> list[str]:
         """The names, by increasing error."""
-        order = np.argsort(self.errors.mean(axis=1), kind="stable")
-        return [self.names[i] for i in order]
+        return [self.names[i] for i in self._order()]
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """Name, error, updates and seconds of each rule, formatted for a table."""
+        """Name, error, updates and seconds of each rule, by increasing error, for a table."""
         deviation = self.errors.std(axis=1, ddof=1 if self.errors.shape[1] > 1 else 0)
         return [
             (
-                name,
+                self.names[i],
                 f"{self.errors[i].mean():.3f} ± {deviation[i]:.3f}",
                 f"{self.updates[i].mean():.0f}",
                 f"{self.seconds[i].mean():.4f}",
             )
-            for i, name in enumerate(self.names)
+            for i in self._order()
         ]
+
+    def _order(self) -> np.ndarray:
+        """The rules by increasing error."""
+        return np.argsort(self.errors.mean(axis=1), kind="stable")
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
         """Draw the curves: a :class:`rosenblatt.viz.ComparisonDisplay`."""
@@ -145,6 +148,8 @@ def compare(
     updates = np.zeros(shape)
     seconds = np.zeros(shape)
     curves, classes = np.zeros((*shape, len(points))), np.unique(y)
+    for model in models.values():  # so that the first is not timed with what it has to load
+        learn_online(clone(model), X[:2], y[:2], classes=classes)
     for k in range(orders):
         order = np.random.default_rng([seed, k]).permutation(len(y))
         rows, labels = X[order], y[order]

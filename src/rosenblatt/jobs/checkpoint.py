@@ -119,6 +119,7 @@ class Checkpoint:
             "changes": source.last_changes(),
             "classes": source.classes,
             "counts": [source.rows, source.bad, dict(source.missing), dict(source.strays)],
+            "named_strays": source.named_strays,
             "read": [rows.batches, rows.bytes, rows.restarts],
             "store": rows.store.summary(),
             "n_classes": run.learner.n_classes,
@@ -169,6 +170,10 @@ class Checkpoint:
         source.classes, source.label_sets = classes, sets
         source.rows, source.bad, missing, strays = about["counts"]
         source.missing, source.strays = Counter(missing), Counter(strays)
+        source.named_strays = [
+            (str(path), int(line), str(name), str(cell))
+            for path, line, name, cell in about["named_strays"]
+        ]
         rows.batches, rows.bytes, rows.restarts = map(int, about["read"])
         self._restore_progress(run, arrays, about)
         if not 0 <= run.progress.position <= len(rows.store):

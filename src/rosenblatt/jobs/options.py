@@ -188,13 +188,19 @@ class TrainOptions:
     ngrams: int | str | tuple[int, int] | None = _option(
         FEATURE, FEATURES,
         "N-grams of up to N words, or of N to M; 1-2 by default, on the command line 3-5 with "
-        "--chars.",
+        "--chars. In Vowpal Wabbit files, of features of a namespace; none by default.",
         given_as=str, metavar="N or N-M",
     )
     analyzer: str | None = _option(
         FEATURE, FEATURES,
         "N-grams of characters within words ('char') instead of words ('word').",
         "--chars", choices=("word", "char"), given_as=bool, parse={True: "char"}.get,
+    )
+    cross: Iterable[str] | None = _option(
+        FEATURE, FEATURES,
+        "In Vowpal Wabbit files, multiply the features of namespaces that begin with these two "
+        "letters; a colon stands for any.",
+        given_as=list[str], metavar="AB",
     )
     bits: int | None = _option(
         FEATURE, FEATURES, "Hash to 2^BITS columns; 22 by default.", low=8, high=26
@@ -206,8 +212,8 @@ class TrainOptions:
     )
     holdout: float | None = _option(
         SETTING, LEARNING,
-        "Fraction of the rows to hold out, at most 50,000 rows; a tenth, if neither epochs nor "
-        "validation files are given.",
+        "Fraction of the rows to hold out; a tenth, if neither epochs nor validation files are "
+        "given. After 50,000 held-out rows it is halved, and again each time the rows double.",
         low=0.0,
     )
     epochs: int | None = _option(

@@ -88,15 +88,22 @@ class HeldOut:
             target.check(names)
         if options.calibrate is None and target is None:
             return cls()
+        from rosenblatt.jobs.folds import cross_scores, is_cross_fitted
+
+        calibration, is_crossed = None, is_cross_fitted(run)
+        if options.calibrate is not None and is_crossed:
+            scores, truth, weights = cross_scores(run, names)
+            calibration = Calibration.fit(
+                scores, truth, len(names), options.calibrate, weights, fewest=2
+            )
         best = None if run.progress.kept is None else run.progress.kept.weights
         scored = run.rows.held_out_scores(
             run.learner, best, bool(options.average), names, _MOST_SCORES // len(names)
         )
         if scored is None:
-            return cls()
+            return cls(calibration)
         scores, truth, weights = scored
-        calibration = None
-        if options.calibrate is not None:
+        if options.calibrate is not None and not is_crossed:
             calibration = Calibration.fit(scores, truth, len(names), options.calibrate, weights)
         if target is None:
             return cls(calibration)
@@ -157,7 +164,7 @@ def trained_model(run: Run) -> Model:
         run.source.classes[: max(2, run.learner.n_classes)], multilabel
     )
     weights, bias = _model_weights(run)
-    state = _state(run)
+    state = state_for_model(run.learner)
     places, select = _used_features(weights, state)
     columns, weights = select(run.rows.columns[: len(weights)]), reorder(select(weights))
     state |= {name: reorder(select(state[name])) for name in ("W", "U") if name in state}
@@ -189,10 +196,10 @@ def _model_weights(run: Run) -> tuple[np.ndarray, np.ndarray]:
     return np.ascontiguousarray(weights.T), bias
 
 
-def _state(run: Run) -> dict[str, Any]:
-    """What is needed to continue training from the model."""
-    state = run.learner.state()
-    wide = {"W": state.weights} | ({"U": state.sums} if run.learner.averaging else {})
+def state_for_model(learner: Any) -> dict[str, Any]:
+    """What a model keeps of its learner, to continue training from it."""
+    state = learner.state()
+    wide = {"W": state.weights} | ({"U": state.sums} if learner.averaging else {})
     bias = np.stack([state.bias, state.bias, state.bias_sums])
     arrays = {name: np.ascontiguousarray(array.T) for name, array in wide.items()}
     return arrays | {"bias": bias, "clock": state.clock[:1]}

@@ -20,6 +20,7 @@ from rosenblatt.kernels.rows import Packed
 from rosenblatt.learners import make
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.parts import ONE_RATE
+from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import SAMPLE, IdfScales, rarity_of
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.models.model import Model
@@ -28,8 +29,9 @@ from rosenblatt.training.order import shuffled
 from rosenblatt.training.progress import Progress
 
 _MOST_RESTARTS = 10
-_MOST_HELD_OUT = 50_000
-_LARGEST = 1e15  # of a value: products of two, added up, are in the range of float32
+_MOST_HELD_OUT = 50_000  # by the full share
+_PART = 1 << 18  # row numbers that are mixed at a time
+LARGEST = 1e15  # of a value: products of two, added up, are in the range of float32
 _NO_ROWS = np.empty(0, np.uint64)
 
 
@@ -88,7 +90,7 @@ class FileRows:
         spec = spec_of(options, rates, multilabel, self.threads)
         learner = make(spec, n_classes or known_classes(self.source), 0)
         if self.start is not None:
-            learner.restore(_state_of(self.start))
+            learner.restore(_state_of(self.start, learner))
         learner.reserve(len(self.numbering))
         return learner
 
@@ -187,10 +189,25 @@ class FileRows:
         self, learner: Any, weights: Weights | None, averaged: bool, names: list[str], most: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Scores, classes and weights of at most `most` held-out rows; None without such rows."""
-        examples, rows = self.validation_examples(learner)
-        rows = rows[:most]
+        rows = self.validation_examples(learner)[1]
         if not len(rows):
             return None
+        rows = rows[:: -(-len(rows) // most)]
+        return self.scored(learner, averaged, names, rows, weights)
+
+    def scored(
+        self,
+        learner: Any,
+        averaged: bool,
+        names: list[str],
+        rows: np.ndarray,
+        weights: Weights | None = None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Scores, classes and weights of rows, of the validation rows if there are such.
+
+        By some weights, or by those of the learner; classes are numbered as in `names`.
+        """
+        examples = self.validation_examples(learner)[0]
         if weights is not None:
             learner, averaged = _with_weights(learner, weights), False
         scores, truth = learner.scores(examples, rows, averaged), examples.codes[rows]
@@ -269,6 +286,8 @@ class FileRows:
                 return False
             self.restarts += 1
             self.learner.restart(n_classes)
+            if self.start is not None:
+                self.learner.restore(_state_of(self.start, self.learner))
             self.learner.mark()
             self.progress.begin_again()
             self._handed = 0
@@ -364,15 +383,15 @@ def check_values(batch: Batch, path: str | None, rows_before: int | None = None)
     """
     values = batch.rows.values
     largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
-    if largest <= _LARGEST:
+    if largest <= LARGEST:
         return
-    bad = int(np.flatnonzero(~(np.abs(values) <= _LARGEST))[0])
+    bad = int(np.flatnonzero(~(np.abs(values) <= LARGEST))[0])
     who = "a row"
     if rows_before is not None:
         row = rows_before + int(np.searchsorted(batch.rows.indptr, np.uint64(bad), side="right"))
         who = f"row {row:,}"
     raise DataError(
-        f"{who} has a value of {values[bad]:g}, scaled; values beyond {_LARGEST:g} cannot be "
+        f"{who} has a value of {values[bad]:g}, scaled; values beyond {LARGEST:g} cannot be "
         "learned from: correct or leave out such rows or columns",
         path=path,
     )
@@ -389,8 +408,29 @@ def rarity_of_model(model: Model | None) -> IdfScales | None:
     return IdfScales(scales, float(scales.max())) if scales is not None and len(scales) else None
 
 
-def _state_of(model: Model) -> State:
-    """The state of a learner that continues from a model."""
+def _state_of(model: Model, learner: Any) -> State:
+    """The state of a learner that continues from a model, with zero weights for new classes."""
+    state, count = state_of_model(model), n_problems(learner.n_classes, learner.spec.multiclass)
+    before = len(state.bias)
+    if before == count:
+        return state
+    signs = np.zeros((count, before))
+    if before == 1 and not model.multilabel:  # of two classes, the second against the first
+        signs[:2, 0] = -1.0, 1.0
+    else:
+        signs[:before] = np.eye(before)
+    return replace(
+        state,
+        weights=(signs @ state.weights).astype(state.weights.dtype),
+        bias=signs @ state.bias,
+        sums=(signs @ state.sums).astype(state.sums.dtype),
+        bias_sums=signs @ state.bias_sums,
+        clock=np.full(count, float(state.clock[0])),
+    )
+
+
+def state_of_model(model: Model) -> State:
+    """The state that a model was saved in."""
     zeros = np.zeros(len(model.bias))
     sums = np.zeros(model.weights.T.shape)
     no_sums = State(model.weights.T, model.bias, sums, zeros, zeros)
@@ -418,17 +458,30 @@ def _with_weights(learner: Any, weights: Weights) -> Any:
 def is_held_out(first: int, count: int, share: float, seed: int) -> np.ndarray:
     """A mask of the held-out rows among `count` rows; depends on row numbers and seed alone.
 
+    They are the `share` of the rows, until 50,000 are held out; of as many further rows half that
+    share, and half of that again whenever the rows have doubled: the newest rows are among them.
     Different seeds give independent masks: the seed is mixed before it is added to a row number.
 
     >>> held = is_held_out(0, 10_000, share=0.1, seed=0)
     >>> int(held.sum()), bool((held[50:70] == is_held_out(50, 20, 0.1, 0)).all())
     (1019, True)
+    >>> [int(is_held_out(at, 1 << 19, 0.1, 0).sum()) for at in (0, 1 << 19, 1 << 20, 1 << 22)]
+    [51411, 24600, 13162, 3303]
     """
-    rows = np.arange(first, first + count, dtype=np.uint64)
+    held = np.zeros(count, dtype=bool)
     if share <= 0:
-        return np.zeros(count, dtype=bool)
-    hashes = _mixed((rows + _mixed(np.array([seed], np.uint64))) * np.uint64(0x9E3779B97F4A7C15))
-    return (hashes < np.uint64(int(share * 2**64))) & (rows < np.uint64(_MOST_HELD_OUT / share))
+        return held
+    offset = _mixed(np.array([seed], np.uint64))
+    start, end = 0, math.ceil(_MOST_HELD_OUT / share)
+    while start < first + count:
+        # In parts, as the numbers of many rows take memory.
+        for low in range(max(first, start), min(first + count, end), _PART):
+            high = min(low + _PART, first + count, end)
+            rows = np.arange(low, high, dtype=np.uint64)
+            hashes = _mixed((rows + offset) * np.uint64(0x9E3779B97F4A7C15))
+            held[low - first : high - first] = hashes < np.uint64(int(share * 2**64))
+        start, end, share = end, 2 * end, share / 2
+    return held
 
 
 def _mixed(numbers: np.ndarray) -> np.ndarray:

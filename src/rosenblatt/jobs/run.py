@@ -159,8 +159,15 @@ class Run:
     @property
     def refit_epochs(self) -> int:
         """The number of epochs of the refit on all rows; 0 without one."""
-        if len(self.runs) == 1:
-            return 0
+        return 0 if len(self.runs) == 1 else self.best_epochs()
+
+    def best_epochs(self) -> int:
+        """The number of epochs that was given, or that held-out rows decide after the first phase.
+
+        Where none validate, it is the number of epochs of that phase.
+        """
+        if self.options.epochs is not None or not self.rows.validates:
+            return len(self.history)
         best = 1 + int(np.argmin([epoch.validation_error for epoch in self.history]))
         least = least_refit_epochs(self.is_table, *self._sizes())
         return max(best, min(least, self._most_epochs()))

@@ -66,7 +66,9 @@ def _open(files: Any, options: TrainOptions, start: Model | None) -> Source:
     if start is not None:
         _check_start(options, start)
         parsing = options.of_kind(PARSING)
-        return data.open(files, features=start.features, classes=start.classes, **parsing)
+        source = data.open(files, features=start.features, classes=start.classes, **parsing)
+        source.take_new_classes()
+        return source
     source = data.open(files, **reading(options))
     refuse_unused_options(source.format, options.of_kind(FEATURE, PARSING))
     return source
@@ -110,6 +112,8 @@ def _is_as_in(start: Model, options: TrainOptions, name: str) -> bool:
             return set(value) == set(kinds)
         return all(kinds.get(column, "ignore") == kind for column, kind in value.items())
     hashing, before = options.hashing(), features.ngrams
+    if name == "cross":
+        return tuple(value) == features.crosses
     if name == "bits":
         return hashing.bits == before.bits
     if name == "analyzer":

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rosenblatt.kernels.crosses import Spaces
 from rosenblatt.kernels.decimals import number
 from rosenblatt.kernels.jit import inlined, kernel
 from rosenblatt.kernels.text import PRIME, SEED, mixed
@@ -32,7 +33,10 @@ _QID = np.frombuffer(b"qid", dtype=np.uint8)
 
 
 class Parsed(NamedTuple):
-    """The rows of a block: labels, CSR arrays, and for each line its row or its fault."""
+    """The rows of a block: labels, CSR arrays, and for each line its row or its fault.
+
+    Of Vowpal Wabbit lines also the namespaces, and where the tag of each row begins and ends.
+    """
 
     labels: np.ndarray
     weights: np.ndarray
@@ -41,6 +45,8 @@ class Parsed(NamedTuple):
     values: np.ndarray
     faults: np.ndarray
     places: np.ndarray
+    spaces: Spaces | None = None
+    tags: np.ndarray | None = None
 
 
 def parse_svmlight(data: np.ndarray, bits: int) -> Parsed:
@@ -53,7 +59,7 @@ def parse_svmlight(data: np.ndarray, bits: int) -> Parsed:
     >>> parsed.faults.tolist(), parsed.places.tolist()
     ([0, 2], [0, 20])
     """
-    return _parse(_svmlight, data, bits, int(np.count_nonzero(data == _COLON)))
+    return _parse(_svmlight, data, bits, int(np.count_nonzero(data == _COLON)))[0]
 
 
 def parse_vw(data: np.ndarray, bits: int) -> Parsed:
@@ -63,15 +69,23 @@ def parse_vw(data: np.ndarray, bits: int) -> Parsed:
     ``namespace^feature`` (or only ``feature``); see :mod:`rosenblatt.kernels.text`. A label that
     is left out reads as NaN, an importance as 1.
 
-    >>> block = np.frombuffer(b"1 2.0 'id|words not:0.5 good\\n", dtype=np.uint8)
-    >>> parsed = parse_vw(block, bits=10)
+    >>> data = np.frombuffer(b"1 2.0 'id|words not:0.5 good\\n", dtype=np.uint8)
+    >>> parsed = parse_vw(data, bits=10)
     >>> parsed.labels.tolist(), parsed.weights.tolist(), parsed.values.tolist()
     ([1.0], [2.0], [0.5, 1.0])
+    >>> data[slice(*parsed.tags[0])].tobytes(), parsed.spaces.letters.tobytes()
+    (b'id', b'w')
     """
-    return _parse(_vw, data, bits, len(data) // 2)
+    bars = int(np.count_nonzero(data == _BAR))
+    spaces = Spaces(np.empty(bars, np.uint8), np.empty(bars, np.uint64))
+    tags = np.empty((int(np.count_nonzero(data == _NEWLINE)), 2), np.uint64)
+    parsed, count = _parse(_vw, data, bits, len(data) // 2, *spaces, tags)
+    spaces = Spaces(spaces.letters[:count], spaces.starts[:count])
+    return parsed._replace(spaces=spaces, tags=tags[: len(parsed.labels)])
 
 
-def _parse(fill, data: np.ndarray, bits: int, most: int) -> Parsed:
+def _parse(fill, data: np.ndarray, bits: int, most: int, *more: np.ndarray) -> tuple[Parsed, int]:
+    """What a parser writes, `more` arrays aside, and the number of namespaces."""
     lines = int(np.count_nonzero(data == _NEWLINE))
     out = Parsed(
         labels=np.empty(lines),
@@ -82,9 +96,10 @@ def _parse(fill, data: np.ndarray, bits: int, most: int) -> Parsed:
         faults=np.zeros(lines, dtype=np.uint8),
         places=np.zeros(lines, dtype=np.uint64),
     )
-    rows, seen = fill(data, np.uint64(1) << np.uint64(bits), *out)
+    arrays = [array for array in out if array is not None]
+    rows, seen, spaces = fill(data, np.uint64(1) << np.uint64(bits), *arrays, *more)
     nnz = int(out.indptr[rows])
-    return Parsed(
+    parsed = Parsed(
         out.labels[:rows],
         out.weights[:rows],
         out.indptr[: rows + 1],
@@ -93,6 +108,7 @@ def _parse(fill, data: np.ndarray, bits: int, most: int) -> Parsed:
         out.faults[:seen],
         out.places[:seen],
     )
+    return parsed, spaces
 
 
 @inlined
@@ -102,7 +118,7 @@ def _is_blank(c):
 
 @kernel
 def _svmlight(data, limit, labels, weights, indptr, indices, values, faults, places):
-    """See :func:`parse_svmlight`; the number of rows, and of lines that are not empty."""
+    """See :func:`parse_svmlight`; the number of rows, of lines that are not empty, of spaces."""
     rows = 0
     lines = 0
     nnz = np.uint64(0)
@@ -123,7 +139,7 @@ def _svmlight(data, limit, labels, weights, indptr, indices, values, faults, pla
         while data[i] != _NEWLINE:
             i += 1
         i += 1
-    return rows, lines
+    return rows, lines, 0
 
 
 @inlined
@@ -172,10 +188,13 @@ def _svmlight_line(data, i, limit, row, nnz, labels, indices, values):
 
 
 @kernel
-def _vw(data, limit, labels, weights, indptr, indices, values, faults, places):
-    """See :func:`parse_vw`; the number of rows, and of lines that are not empty."""
+def _vw(
+    data, limit, labels, weights, indptr, indices, values, faults, places, letters, starts, tags
+):
+    """See :func:`parse_vw`; the number of rows, of lines that are not empty, of namespaces."""
     rows = 0
     lines = 0
+    spaces = 0
     nnz = np.uint64(0)
     i = 0
     while i < len(data):
@@ -190,10 +209,14 @@ def _vw(data, limit, labels, weights, indptr, indices, values, faults, places):
         if blank:
             i = end + 1
             continue
-        fault, place = _vw_head(data, i, bar, rows, labels, weights)
+        fault, place = _vw_head(data, i, bar, rows, labels, weights, tags)
         if fault == 0:
             mask = limit - np.uint64(1)
-            fault, place, nnz = _vw_features(data, bar, end, mask, nnz, indices, values)
+            before = spaces
+            fault, place, nnz, spaces = _vw_features(
+                data, bar, end, mask, nnz, indices, values, letters, starts, spaces
+            )
+            spaces = before if fault else spaces
         faults[lines] = fault
         places[lines] = place
         lines += 1
@@ -203,14 +226,15 @@ def _vw(data, limit, labels, weights, indptr, indices, values, faults, places):
         else:
             nnz = indptr[rows]
         i = end + 1
-    return rows, lines
+    return rows, lines, spaces
 
 
 @kernel
-def _vw_head(data, i, bar, row, labels, weights):
+def _vw_head(data, i, bar, row, labels, weights, tags):
     """Parse what precedes the first bar: label, importance, base (not used), tag."""
     labels[row] = np.nan
     weights[row] = 1.0
+    tags[row, 0] = tags[row, 1] = 0
     if bar < 0:
         return 5, i
     numbers = 0
@@ -235,12 +259,18 @@ def _vw_head(data, i, bar, row, labels, weights):
             numbers += 1
         elif data[i] != _APOSTROPHE and end != bar:
             return 1, i
+        else:
+            tags[row, 0] = i + (data[i] == _APOSTROPHE)
+            tags[row, 1] = end
         i = end
 
 
 @kernel
-def _vw_features(data, i, end, mask, nnz, indices, values):
-    """Parse what follows the first bar: namespaces and their features."""
+def _vw_features(data, i, end, mask, nnz, indices, values, letters, starts, spaces):
+    """Parse what follows the first bar: namespaces and their features.
+
+    The fault or 0, its place, and the numbers of entries and of namespaces so far.
+    """
     space = SEED
     scale = 1.0
     while i < end:
@@ -249,7 +279,11 @@ def _vw_features(data, i, end, mask, nnz, indices, values):
             i += 1
             space = SEED
             scale = 1.0
-            if i < end and not _is_blank(data[i]) and data[i] != _COLON:
+            has_name = i < end and not (_is_blank(data[i]) or data[i] in (_COLON, _BAR))
+            letters[spaces] = data[i] if has_name else _SPACE
+            starts[spaces] = nnz
+            spaces += 1
+            if has_name:
                 while i < end and not _is_blank(data[i]) and data[i] != _COLON and data[i] != _BAR:
                     space = (space ^ np.uint64(data[i])) * PRIME
                     i += 1
@@ -257,7 +291,7 @@ def _vw_features(data, i, end, mask, nnz, indices, values):
             if i < end and data[i] == _COLON:
                 scale, j, good = number(data, i + 1, end)
                 if not good or not (j == end or _is_blank(data[j]) or data[j] == _BAR):
-                    return 1, i, nnz
+                    return 1, i, nnz, spaces
                 i = j
             continue
         if _is_blank(c):
@@ -272,14 +306,14 @@ def _vw_features(data, i, end, mask, nnz, indices, values):
         if i < end and data[i] == _COLON:
             value, j, good = number(data, i + 1, end)
             if not good or not (j == end or _is_blank(data[j]) or data[j] == _BAR):
-                return 1, start, nnz
+                return 1, start, nnz, spaces
             i = j
         if not np.isfinite(np.float32(value * scale)):
-            return 6, start, nnz
+            return 6, start, nnz, spaces
         indices[nnz] = np.uint32(mixed(h) & mask)
         values[nnz] = value * scale
         nnz += np.uint64(1)
-    return 0, 0, nnz
+    return 0, 0, nnz, spaces
 
 
 @kernel

@@ -14,7 +14,7 @@ from rosenblatt import teaching_sets
 from rosenblatt.lab.export import export
 from rosenblatt.lab.scenes import SCENES
 from rosenblatt.lab.session import Session
-from rosenblatt.lab.state import MOST_CHARACTERS
+from rosenblatt.lab.state import CLOUDS, MOST_CHARACTERS
 from rosenblatt.lab.view import frame_for, holds, view
 
 LONGEST_MESSAGE = 1000
@@ -54,6 +54,7 @@ class Lab(JSComponent):
     view = param.Dict(default={}, doc="What the page draws.")
     examples = param.List(default=list(teaching_sets.NAMES), doc="The examples to choose from.")
     scenes = param.List(default=list(SCENES), doc="The scenes to choose from.")
+    clouds = param.List(default=list(CLOUDS), doc="The clouds of points to choose from.")
     upload_limit = param.Integer(default=MOST_CHARACTERS, doc="The largest upload in bytes.")
     picture_css = param.String(default=_static("picture.css"), doc="The style of the picture.")
     in_page = param.Boolean(default=False, doc="Whether the lab may write to the address bar.")
@@ -80,13 +81,15 @@ class Lab(JSComponent):
 
     def do(self, request: Any) -> None:
         """Carry out a request of the page; one that fails becomes a message and changes nothing."""
-        before, frame = dict(vars(self.session)), self._frame
+        runs = [run for run in (self.session, self.session.beside) if run is not None]
+        before, frame = [(run, dict(vars(run))) for run in runs], self._frame
         try:
             self._carry_out(request)
             answer = self._view(None)
         except _FAILURES as error:
-            vars(self.session).clear()
-            vars(self.session).update(before)
+            for run, state in before:
+                vars(run).clear()
+                vars(run).update(state)
             self._frame = frame
             is_plain = isinstance(error, ValueError | ImportError)
             unclear = "the page sent a request that the lab does not understand"
@@ -111,7 +114,7 @@ class Lab(JSComponent):
             _REQUESTS[name](self.session, request)
         # The frame stays still unless the points are replaced, or one has left it.
         if name in _REFRAMING or self._frame is None or not holds(self._frame, self.session):
-            self._frame = frame_for(self.session)
+            self._frame = frame_for(self.session, with_line=name == "fit")
 
     def _export(self, kind: str) -> None:
         name, media_type, content = export(self.session, kind)
@@ -120,21 +123,34 @@ class Lab(JSComponent):
 
 
 _FAILURES = (ValueError, LookupError, TypeError, ImportError, ArithmeticError, RecursionError)
-_REFRAMING = ("example", "scene", "csv", "restore", "clear", "undo", "fit")
+_REFRAMING = ("example", "cloud", "scene", "csv", "restore", "clear", "undo", "fit")
 _REQUESTS: dict[str, Callable[[Session, dict[str, Any]], None]] = {
     "step": lambda session, request: session.step(int(request.get("count", 1))),
+    "mistake": lambda session, request: session.next_mistake(),
+    "epoch": lambda session, request: session.end_of_epoch(),
+    "live": lambda session, request: session.set_live(request["on"]),
+    "compare": lambda session, request: session.compare(bool(request["on"])),
     "back": lambda session, request: session.back(),
     "restart": lambda session, request: session.restart(),
     "finish": lambda session, request: session.finish(),
-    "configure": lambda session, request: session.configure(**request["changes"]),
+    "configure": lambda session, request: (
+        session.configure_beside if request.get("beside") else session.configure
+    )(**request["changes"]),
     "choose": lambda session, request: session.choose_class(request["target"]),
-    "add": lambda session, request: session.add(request["at"], request["sign"]),
-    "move": lambda session, request: session.move(request["row"], request["to"]),
+    "add": lambda session, request: session.add(
+        request["at"], request.get("sign", 1), request.get("label"), int(request.get("stroke", 0))
+    ),
+    "move": lambda session, request: session.move(
+        request["row"], request["to"], live=bool(request.get("live"))
+    ),
     "flip": lambda session, request: session.flip(request["row"]),
     "delete": lambda session, request: session.delete(request["row"]),
     "clear": lambda session, request: session.clear(),
     "undo": lambda session, request: session.undo(),
     "example": lambda session, request: session.load_example(str(request["name"])),
+    "cloud": lambda session, request: session.load_cloud(
+        str(request["name"]), float(request["noise"]), int(request["seed"])
+    ),
     "scene": lambda session, request: session.load_scene(str(request["name"])),
     "csv": lambda session, request: session.load_csv(
         str(request["text"]), str(request.get("name", "your file"))[:80]

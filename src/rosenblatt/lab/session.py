@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from fractions import Fraction
 from functools import cached_property
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -27,8 +30,12 @@ from rosenblatt.tracing import (
 from rosenblatt.tracing.run import rule_of
 
 SECONDS_TO_DECIDE = 2.0
+SECONDS_PER_MOVE = 0.025  # for the steps repeated while a point is dragged
 STEPS_AT_ONCE = 200_000
 MOST_UNDONE = 100
+END = STEPS_AT_ONCE  # where a run that was at its end goes again
+# What was changed; points, settings, example, task and the settings of the second run before.
+_Undoable = tuple[str, Data, LabSettings, str, str, LabSettings | None]
 
 
 class Session:
@@ -41,6 +48,10 @@ class Session:
     ----------
     data, settings
         What to start with; by default the example "or" and the default settings.
+
+    Changes of points and settings keep the run: it is repeated to the same step, or to the end if
+    it was there or while `live` is on. `beside` is a second run on the same points with settings of
+    its own, which follows each move.
 
     Examples
     --------
@@ -59,12 +70,15 @@ class Session:
         self.settings = settings or LabSettings()
         self.loaded = "or" if data is None else ""
         self.task = ""
-        self._undo_stack: list[tuple[str, Data, LabSettings, str, str]] = []
+        self.live = False
+        self.beside: Session | None = None
+        self._goal = 0
+        self._undo_stack: list[_Undoable] = []
         self._begin()
 
     def __repr__(self) -> str:
         points = counted(len(self.data.X), "point")
-        ended = self.run.stop_reason if self.run and self.ended else "not ended"
+        ended = self.run.stop_reason if self.run and self.has_ended else "not ended"
         return f"<Session: {self.data.title}; {points}, step {self.position}, {ended}>"
 
     def _begin(self) -> None:
@@ -72,6 +86,25 @@ class Session:
         for name in ("lift", "problem", "run", "certificate", "_average", "_pocket"):
             self.__dict__.pop(name, None)
         self.position = 0
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """A change of points or settings that is taken back if the run cannot begin with it."""
+        before = dict(vars(self))
+        try:
+            yield
+        except ValueError:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    def _rerun(self, seconds: float | None = None) -> None:
+        """Restart the run after a change, and go to where it was; not further than time allows."""
+        self._begin()
+        self._advance(END if self.live else self._goal, seconds)
+        if self.beside is not None:
+            self.beside.data, self.beside._goal = self.data, END if self.live else self._goal
+            self.beside._rerun(seconds)
 
     @cached_property
     def lift(self) -> FeatureMap:
@@ -155,13 +188,15 @@ class Session:
 
     # Changing the data
 
-    def add(self, point: Any, sign: int) -> None:
-        """Add a point."""
-        self._replace_data(self.data.with_point([float(v) for v in point], sign), "add")
+    def add(self, point: Any, sign: int, label: int | None = None, stroke: int = 0) -> None:
+        """Add a point: its sign or, of several classes, its class; `stroke` is that of a brush."""
+        change = f"spray {stroke}" if stroke else "add"
+        self._replace_data(self.data.with_point([float(v) for v in point], sign, label), change)
 
-    def move(self, row: int, point: Any) -> None:
-        """Move a point."""
-        self._replace_data(self.data.moved(row, [float(v) for v in point]), f"move {row}")
+    def move(self, row: int, point: Any, live: bool = False) -> None:
+        """Move a point; `live` while it is being dragged."""
+        moved = self.data.moved(row, [float(v) for v in point])
+        self._replace_data(moved, f"move {row}", SECONDS_PER_MOVE if live else None)
 
     def flip(self, row: int) -> None:
         """Flip the label of a point."""
@@ -184,85 +219,171 @@ class Session:
         from rosenblatt import teaching_sets
 
         source = teaching_sets.load(name)
-        self._remember("load")
-        settings = replace(
-            self.settings, mistake=source.mistake, bias=source.fit_intercept, start=()
-        )
-        self.data, self.settings = Data.example(name), replace(settings, lift="none")
-        self.loaded, self.task = name, ""
-        self._begin()
+        settings = replace(LabSettings(), mistake=source.mistake, bias=source.fit_intercept)
+        self._load(Data.example(name), settings, name)
+
+    def load_cloud(self, name: str, noise: float, seed: int) -> None:
+        """Load a cloud of points, drawn anew for each seed."""
+        self._load(Data.cloud(name, noise, seed), self.settings, f"cloud {name}")
 
     def load_scene(self, name: str) -> None:
         """Load a scene: its points, and all of its settings."""
         from rosenblatt.lab.scenes import load_scene
 
         scene = load_scene(name)
-        self._remember("load")
-        self.data, self.settings = scene.data, scene.settings
-        self.loaded, self.task = f"scene {name}", scene.task
-        self._begin()
+        self._load(scene.data, scene.settings, f"scene {name}", scene.task)
 
     def load_csv(self, text: str, title: str = "your file") -> None:
         """Load the rows of an uploaded file."""
-        self._replace_data(Data.csv(text, title), "load")
+        self._load(Data.csv(text, title), self.settings, "")
+
+    def _load(self, data: Data, settings: LabSettings, loaded: str, task: str = "") -> None:
+        """Replace the points. Only points of one's own can be brought back, not an example."""
+        with self._all_or_nothing():
+            if self.loaded:
+                self._undo_stack = []
+            else:
+                self._remember("load")
+            self.data, self.settings, self.loaded, self.task = data, settings, loaded, task
+            self._goal = 0
+            self._rerun()
 
     def undo(self) -> None:
         """Take back the last change of the points or the settings."""
         if not self._undo_stack:
             raise ValueError("there is nothing to undo")
-        *self._undo_stack, (_, self.data, self.settings, self.loaded, self.task) = self._undo_stack
-        self._begin()
+        *self._undo_stack, last = self._undo_stack
+        _, self.data, self.settings, self.loaded, self.task, beside = last
+        if self.beside is not None and beside is not None:
+            self.beside.settings = beside
+        self._rerun()
 
-    def _replace_data(self, data: Data, change: str) -> None:
-        self._remember(change)
-        self.data, self.loaded = data, ""
-        if change == "load":
-            self.task = ""
-        self._begin()
+    def _replace_data(self, data: Data, change: str, seconds: float | None = None) -> None:
+        with self._all_or_nothing():
+            self._remember(change)
+            self.data, self.loaded = data, ""
+            self._rerun(seconds)
 
     def _remember(self, change: str) -> None:
-        """Save the state for undo; the moves of one drag count as one change."""
-        if change.startswith("move") and self._undo_stack and self._undo_stack[-1][0] == change:
+        """Save the state for undo; one drag or one stroke of the brush counts as one change."""
+        last = self._undo_stack[-1][0] if self._undo_stack else ""
+        if change == last and change.startswith(("move", "spray")):
             return
-        now = (change, self.data, self.settings, self.loaded, self.task)
+        beside = self.beside.settings if self.beside else None
+        now = (change, self.data, self.settings, self.loaded, self.task, beside)
         self._undo_stack = [*self._undo_stack[1 - MOST_UNDONE :], now]
 
     def configure(self, **changes: Any) -> None:
-        """Change settings and restart the run; changing only `keep` does not restart it."""
+        """Change settings and repeat the run; changing only `keep` leaves the run as it is."""
         settings = LabSettings.of({**asdict(self.settings), **changes})
-        self._remember("configure")
-        self.settings = settings
-        if set(changes) != {"keep"}:
-            self._begin()
+        with self._all_or_nothing():
+            self._remember("configure")
+            self.settings = settings
+            if set(changes) != {"keep"}:
+                self._rerun()
+
+    def configure_beside(self, **changes: Any) -> None:
+        """Change the settings of the run beside this one."""
+        if self.beside is None:
+            raise ValueError("there is no second run")
+        settings = LabSettings.of({**asdict(self.beside.settings), **changes})
+        with self._all_or_nothing(), self.beside._all_or_nothing():
+            self._remember("configure")
+            self.beside.settings = settings
+            self.beside._rerun()
+
+    def compare(self, on: bool) -> None:
+        """Begin or end a second run on the same points, with the same settings at first."""
+        self.beside = None
+        if on:
+            self.beside = Session(self.data, self.settings)
+            self.beside._advance(self.position)
+
+    def set_live(self, on: bool) -> None:
+        """Whether every change runs to the end."""
+        self.live = bool(on)
+        if self.live:
+            self.finish()
 
     # Moving through the run
 
     def step(self, count: int = 1) -> None:
         """Go forward by `count` steps, or to the end of the run."""
-        if self.run is None:
-            return
-        for _ in range(min(count, STEPS_AT_ONCE)):
-            if self.position == len(self.run.steps) and self.run.advance() is None:
-                return
-            self.position += 1
+        self._advance(count)
+        self._stay(count)
+
+    def next_mistake(self) -> None:
+        """Go forward to the next update, or to the end of the run."""
+        begin = self.position
+        while self.position - begin < STEPS_AT_ONCE:
+            before = self.position
+            self._advance(1)
+            if self.position == before or (self.current and self.current.mistake):
+                break
+        if self.position == begin and self.beside is not None:
+            self.beside.next_mistake()
+        else:
+            self._stay(self.position - begin)
+
+    def end_of_epoch(self) -> None:
+        """Go forward to the last step of an epoch, or to the end of the run."""
+        n, begin = len(self.data.X), self.position
+        batch = self.settings.update == "batch" and self.settings.rule == "perceptron"
+        self.step(1 if batch or not n else n - begin % n)
 
     def back(self) -> None:
         """Go back one step."""
         self.position = max(0, self.position - 1)
+        self._stay(-1)
 
     def restart(self) -> None:
         """Go back to before the first step."""
         self.position = 0
+        self._stay(-END)
 
     def finish(self) -> None:
         """Go to the end of the run."""
-        self.step(STEPS_AT_ONCE)
+        self.step(END)
+
+    def _advance(self, count: int, seconds: float | None = None) -> None:
+        """Go forward by `count` steps; not much longer than some seconds."""
+        if self.run is None:
+            return
+        until = None if seconds is None else monotonic() + seconds
+        for _ in range(min(count, STEPS_AT_ONCE)):
+            if self.position == len(self.run.steps) and self.run.advance() is None:
+                return
+            self.position += 1
+            if until is not None and monotonic() > until:
+                return
+
+    def _stay(self, moved: int) -> None:
+        """After a move on purpose: changes lead here again, and the second run follows."""
+        self._goal = END if self.position and self.has_ended else self.position
+        if self.beside is not None and moved > 0:
+            self.beside._advance(moved)
+        elif self.beside is not None:
+            self.beside.position = max(0, self.beside.position + moved)
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the last step of the run is on screen."""
         run = self.run
         return run is None or (run.stop_reason is not None and self.position == len(run.steps))
+
+    @property
+    def ended(self) -> bool:
+        """Whether that is so, and for the run beside it too."""
+        return self.has_ended and (self.beside is None or self.beside.has_ended)
+
+    @property
+    def mistakes_by_epoch(self) -> list[int]:
+        """The updates in each epoch so far."""
+        counts: list[int] = []
+        for step in self.run.steps[: self.position] if self.run else ():
+            counts += [0] * (step.epoch - len(counts))
+            counts[-1] += step.mistake
+        return counts
 
     @property
     def current(self) -> TraceStep | None:
@@ -336,14 +457,19 @@ class Session:
 
     def link(self) -> str:
         """The session as text that fits in a URL."""
-        return encode(self.data, self.settings, self.position)
+        beside = self.beside.settings if self.beside else None
+        return encode(self.data, self.settings, self.position, beside)
 
     def restore(self, link: str) -> None:
         """Load the session of a link."""
-        data, settings, position = decode(link)
+        data, settings, position, beside = decode(link)
         restored = Session(data, settings)
+        restored.live = self.live
+        if beside is not None:
+            restored.beside = Session(data, beside)
         restored.step(position)
-        self._remember("load")
-        restored._undo_stack = self._undo_stack
+        if not self.loaded:
+            self._remember("load")
+            restored._undo_stack = self._undo_stack
         vars(self).clear()
         vars(self).update(vars(restored))

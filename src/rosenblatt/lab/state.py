@@ -32,6 +32,8 @@ MOST_CHARACTERS = 2_000_000
 LARGEST = 1e6
 ORDERS = {"in order": False, "shuffled": True, "random": "random"}  # as `trace` takes them
 KEEPS = ("last", "average", "best")
+CLOUDS = ("blobs", "moons", "rings", "overlap")
+_CLOUD_POINTS = 60
 UPDATES = ("online", "batch")
 
 
@@ -88,6 +90,10 @@ class LabSettings:
         if not isinstance(self.start, tuple) or len(self.start) > MOST_FEATURES + 1:
             raise ValueError("the start must be a list of numbers: the weights, then the bias")
         for value in self.start:
+            if not _is_number(value):
+                raise ValueError(
+                    f"the start must be numbers, separated by commas, not {shown(value)}"
+                )
             _between("start", value, -LARGEST, LARGEST)
 
     @classmethod
@@ -173,6 +179,26 @@ class Data:
         return cls._labelled(X, y, source.class_names, row_names=row_names, **names)
 
     @classmethod
+    def cloud(cls, name: str, noise: float, seed: int) -> Data:
+        """Points drawn at random around two shapes; `noise`, from 0 to 1, blurs them."""
+        from sklearn.datasets import make_blobs, make_circles, make_moons
+
+        _one_of("cloud", name, CLOUDS)
+        _between("noise", noise, 0, 1)
+        _whole("seed", seed, 0, 2**31)
+        n = _CLOUD_POINTS
+        if name == "moons":
+            X, y = make_moons(n, noise=0.4 * noise, random_state=seed)
+        elif name == "rings":
+            X, y = make_circles(n, noise=0.4 * noise, factor=0.4, random_state=seed)
+        else:
+            apart = 2.0 if name == "blobs" else 0.5
+            centers = [(-apart, -apart / 2), (apart, apart / 2)]
+            X, y = make_blobs(n, centers=centers, cluster_std=0.2 + 1.6 * noise, random_state=seed)
+        rows = tuple(map(tuple, X.round(2).tolist()))
+        return cls(X=rows, signs=tuple((2 * y - 1).tolist()), title=f"{name}, at random")
+
+    @classmethod
     def arrays(cls, X: Any, y: Any) -> Data:
         """Rows and labels of two classes, in any form that :func:`rosenblatt.trace` takes."""
         problem = TraceProblem.of(X, y)
@@ -220,14 +246,15 @@ class Data:
         signs = tuple((2 * labels - 1).tolist())
         return cls(X=rows, signs=signs, class_names=classes, **names)
 
-    def with_point(self, point: Sequence[float], sign: int) -> Data:
-        """The data with one more point."""
+    def with_point(self, point: Sequence[float], sign: int, label: int | None = None) -> Data:
+        """The data with one more point, with several classes of the class with a number."""
         added: dict[str, Any] = {"X": (*self.X, tuple(point)), "signs": (*self.signs, sign)}
         if self.row_names is not None:
             added["row_names"] = (*self.row_names, f"point {len(self.X) + 1}")
         if self.labels is not None:
             other = (self.target + 1) % len(self.all_classes)
-            added["labels"] = (*self.labels, self.target if sign > 0 else other)
+            implied = self.target if sign > 0 else other
+            added["labels"] = (*self.labels, implied if label is None else label)
         return replace(self, **added)
 
     def moved(self, row: int, point: Sequence[float]) -> Data:
@@ -265,27 +292,35 @@ class Data:
         return row
 
 
-def encode(data: Data, settings: LabSettings, position: int) -> str:
-    """A session as a short text that fits into a URL.
+def encode(
+    data: Data, settings: LabSettings, position: int, beside: LabSettings | None = None
+) -> str:
+    """A session as a short text that fits into a URL; `beside` are the settings of a second run.
 
     Examples
     --------
     >>> text = encode(Data.example("xor"), LabSettings(lift="products"), 3)
-    >>> data, settings, position = decode(text)
+    >>> data, settings, position, beside = decode(text)
     >>> data == Data.example("xor"), settings.lift, position
     (True, 'products', 3)
     """
-    standard = asdict(LabSettings())
-    changed = {key: value for key, value in asdict(settings).items() if value != standard[key]}
     # Default values are omitted, to keep links short.
     rows = {key: value for key, value in asdict(data).items() if value not in (None, 0, ())}
     rows = {"row_names": None, "X": (), "signs": (), **rows}
-    content = {"v": 1, "data": rows, "settings": changed, "position": position}
+    content = {"v": 1, "data": rows, "settings": _changed(settings), "position": position}
+    if beside is not None:
+        content["beside"] = _changed(beside)
     packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 9)
     return base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
-def decode(text: str) -> tuple[Data, LabSettings, int]:
+def _changed(settings: LabSettings) -> dict[str, Any]:
+    """The settings that differ from the default."""
+    standard = asdict(LabSettings())
+    return {key: value for key, value in asdict(settings).items() if value != standard[key]}
+
+
+def decode(text: str) -> tuple[Data, LabSettings, int, LabSettings | None]:
     """The session in a text made by :func:`encode`, or a ValueError."""
     try:
         packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
@@ -307,7 +342,9 @@ def decode(text: str) -> tuple[Data, LabSettings, int]:
             all_classes=tuple(map(str, record.get("all_classes", ()))),
             target=record.get("target", 0),
         )
-        return data, LabSettings.of(content["settings"]), max(0, int(content["position"]))
+        beside = content.get("beside")
+        other = None if beside is None else LabSettings.of(beside)
+        return data, LabSettings.of(content["settings"]), max(0, int(content["position"])), other
     except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError, zlib.error):
         raise ValueError("this link does not contain a session of the lab") from None
 

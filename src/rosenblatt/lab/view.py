@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
@@ -17,6 +18,8 @@ from rosenblatt.tracing.words import number
 
 GRID = 70
 MOST_DOTS = 300
+MOST_NAMES = 12  # features of a row that are spelled out
+ARROW = 0.3  # length of the longest arrow of weights, as a share of the frame
 
 STOPPED = {
     "separated": "separated: an epoch without a mistake",
@@ -26,6 +29,7 @@ STOPPED = {
 
 
 Frame = tuple[float, float, float, float]
+Point = tuple[float, float]
 
 
 def view(session: Session, frame: Frame | None) -> dict[str, Any]:
@@ -42,7 +46,7 @@ def view(session: Session, frame: Frame | None) -> dict[str, Any]:
     w, b = session.weights
     has_rows = session.problem is not None
     wrong = session.wrong(w, b) if has_rows else np.zeros(0, dtype=bool)
-    stop_reason = session.run.stop_reason if session.run and session.ended else None
+    stop_reason = session.run.stop_reason if session.run and session.has_ended else None
     return {
         "title": data.title,
         "loaded": session.loaded,
@@ -57,12 +61,14 @@ def view(session: Session, frame: Frame | None) -> dict[str, Any]:
         "points": [[*row, sign] for row, sign in zip(data.X, data.signs, strict=True)]
         if data.planar
         else [],
+        "names": list(data.row_names or ()) if data.planar else [],
         "rows": [] if data.planar else _rows(session, w, b, wrong),
         "frame": frame,
         "wrong": np.flatnonzero(wrong).tolist(),
         "looked_at": [] if step is None else step.mistaken if step.row is None else [step.row],
         "boundary": _boundary(session, w, b, frame) if frame and has_rows else None,
         "last_line": _last_line(session, frame) if frame and has_rows else [],
+        "update": _update(session, frame) if frame and has_rows else None,
         "step": _step(session),
         "weights": [
             {"name": name, "value": float(value), "text": number(value)}
@@ -80,18 +86,27 @@ def view(session: Session, frame: Frame | None) -> dict[str, Any]:
         "certificate": _certificate(session),
         "proof": _proof(session),
         "weight_space": _weight_space(session),
+        "mistakes": session.mistakes_by_epoch,
+        "live": session.live,
+        "beside": _beside(session, frame),
         "settings": asdict(session.settings),
         "link": session.link(),
     }
 
 
-def frame_for(session: Session) -> Frame | None:
-    """Limits of the plane that contain all points, with room around them; None without a plane."""
+def frame_for(session: Session, with_line: bool = False) -> Frame | None:
+    """Limits of the plane that contain all points, with room around them; None without a plane.
+
+    With the line, so much of the plane that the nearest point of a straight boundary is in it.
+    """
     if not session.data.planar:
         return None
     if not session.data.X:
         return (-5.0, 5.0, -5.0, 5.0)
     points = np.array(session.data.X)
+    if with_line and session.settings.lift == "none":
+        foot = _foot(*session.weights, points.mean(axis=0))
+        points = points if foot is None else np.vstack([points, foot])
     low, high = points.min(axis=0), points.max(axis=0)
     room = 0.25 * np.where(high > low, high - low, np.maximum(1.0, np.abs(high)))
     (x0, y0), (x1, y1) = low - room, high + room
@@ -110,7 +125,7 @@ def _rows(session: Session, w: Any, b: Any, wrong: Any) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "values": "".join(words.vector(row, session.data.feature_names)),
+            "values": _spelled(row, session.data.feature_names),
             "sign": sign,
             "score": number(float(score)),
             "wrong": bool(bad),
@@ -119,6 +134,16 @@ def _rows(session: Session, w: Any, b: Any, wrong: Any) -> list[dict[str, Any]]:
             names, session.data.X, session.data.signs, scores, wrong, strict=True
         )
     ]
+
+
+def _spelled(row: Any, names: Sequence[str]) -> str:
+    """The numbers of a row; of many, those that are not zero, and how many more there are."""
+    filled = [j for j, value in enumerate(row) if value]
+    if len(row) <= MOST_NAMES or len(filled) <= MOST_NAMES:
+        return "".join(words.vector(row, names))
+    chosen = filled[:MOST_NAMES]
+    text = ", ".join(f"{names[j]}: {number(row[j])}" for j in chosen)
+    return f"[{text}, and {len(filled) - MOST_NAMES} more]"
 
 
 def _step(session: Session) -> dict[str, Any]:
@@ -139,26 +164,135 @@ def _step(session: Session) -> dict[str, Any]:
     }
 
 
-def _boundary(session: Session, w: Any, b: Any, frame: Any) -> dict[str, Any]:
-    """The lines of score zero, the region above it, and the margins of a straight line."""
+def _foot(w: Any, b: Any, point: Any) -> Any:
+    """The point of the line w·x + b = 0 nearest to a point; None while w is zero."""
+    w, point = np.array(w, dtype=float), np.asarray(point, dtype=float)
+    square = float(w @ w)
+    return point - (float(w @ point) + float(b)) / square * w if square else None
+
+
+def _clipped(polygon: Sequence[Point], a: float, b: float, c: float) -> list[Point]:
+    """What is left of a convex polygon where a·x + b·y >= c.
+
+    >>> _clipped([(0, 0), (2, 0), (2, 2), (0, 2)], 1, -1, 0)
+    [(0, 0), (2, 0), (2, 2)]
+    """
+    left = []
+    for p, q in zip(polygon, [*polygon[1:], *polygon[:1]], strict=True):
+        s, t = a * p[0] + b * p[1] - c, a * q[0] + b * q[1] - c
+        if s >= 0:
+            left.append(p)
+        if s * t < 0:
+            share = s / (s - t)
+            left.append((p[0] + (q[0] - p[0]) * share, p[1] + (q[1] - p[1]) * share))
+    return left
+
+
+def _corners(frame: Frame) -> list[Point]:
+    x0, x1, y0, y1 = frame
+    return [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]
+
+
+def _line(w: Any, b: float, frame: Frame) -> list[list[Point]]:
+    """The part of the line w·x + b = 0 in the frame, as a list of at most one pair of points."""
+    a, c = float(w[0]), float(w[1])
+    above = _clipped(_corners(frame), a, c, -b)
+    reach = max(map(abs, frame)) * (abs(a) + abs(c)) + abs(b)
+    ends = [p for p in above if abs(a * p[0] + c * p[1] + b) <= 1e-9 * reach]
+    return [[min(ends), max(ends)]] if len(set(ends)) > 1 else []
+
+
+def _straight(session: Session, w: Any, b: Any, frame: Frame) -> dict[str, Any]:
+    """The straight boundary, the region above it, its margins, and where it is if not in sight."""
+    bias = float(b)
+    foot = _foot(w, b, np.mean(_corners(frame), axis=0))
+    lines = _line(w, bias, frame)
+    least = float((np.array(session.data.signs) * session.scores(w, b)).min())
+    levels = (-least, least) if least > 0 else ()
+    return {
+        "lines": lines,
+        "above": [_clipped(_corners(frame), float(w[0]), float(w[1]), -bias)],
+        "margins": [line for level in levels for line in _line(w, bias - level, frame)],
+        "beyond": foot.tolist() if foot is not None and not lines else None,
+    }
+
+
+def _boundary(session: Session, w: Any, b: Any, frame: Frame) -> dict[str, Any]:
+    """The lines of score zero and the region above them."""
+    if session.settings.lift == "none" and any(map(float, w)):
+        return _straight(session, w, b, frame)
     from contourpy import contour_generator
 
     x0, x1, y0, y1 = frame
     x, y = np.linspace(x0, x1, GRID), np.linspace(y0, y1, GRID)
     plane = np.column_stack([axis.ravel() for axis in np.meshgrid(x, y)])
     scores = session.lift(plane) @ np.array(w, dtype=float) + float(b)
-    surface = scores.reshape(GRID, GRID)
     if not np.any(scores):
-        return {"lines": [], "above": [], "margins": []}
+        return {"lines": [], "above": [], "margins": [], "beyond": None, "neutral": True}
+    surface = scores.reshape(GRID, GRID)
     made: Any = contour_generator(x, y, surface)
     lines = [line.tolist() for line in made.lines(0.0)]
     top = max(float(surface.max()), 0.0) + 1.0
     above = [polygon.tolist() for polygon in made.filled(0.0, top)[0]]
-    margins: list[Any] = []
-    least = float((np.array(session.data.signs) * session.scores(w, b)).min())
-    if least > 0 and session.settings.lift == "none":
-        margins = [line.tolist() for level in (-least, least) for line in made.lines(level)]
-    return {"lines": lines, "above": above, "margins": margins}
+    return {"lines": lines, "above": above, "margins": [], "beyond": None}
+
+
+def _update(session: Session, frame: Frame) -> dict[str, Any] | None:
+    """The update of the step on screen: the line before, and arrows w + change = new w.
+
+    The arrows start at the origin or, if it is out of sight, in the middle, at one scale. None
+    unless the line is straight and the last weights are shown.
+    """
+    step, run, s = session.current, session.run, session.settings
+    if step is None or run is None or not step.mistake or s.lift != "none" or s.keep != "last":
+        return None
+    before, bias = run.at(session.position - 1)
+    old, new = np.array(before, dtype=float), np.array(step.weights_after, dtype=float)
+    x0, x1, y0, y1 = frame
+    longest = max(map(float, map(np.linalg.norm, (old, new, new - old))))
+    if not longest:
+        return None
+    scale = ARROW * min(x1 - x0, y1 - y0) / longest
+    low, high, start = np.array([x0, y0]), np.array([x1, y1]), np.zeros(2)
+    if any(((end < low) | (end > high)).any() for end in (start, scale * old, scale * new)):
+        start = (low + high) / 2  # from the origin they would not fit
+    tips = [(start + scale * w).tolist() for w in (old, new)]
+    is_plain = s.rule == "perceptron" and step.row is not None
+    sign = session.data.signs[step.row] if step.row is not None else 1
+    added = ("+ " if sign > 0 else "− ") + ("x" if s.eta == 1 else "η·x")
+    return {
+        "before": _line(old, float(bias), frame) if old.any() else [],
+        "arrows": {"start": start.tolist(), "old": tips[0], "new": tips[1]},
+        "added": added if is_plain else "+ Δw",
+    }
+
+
+def _beside(session: Session, frame: Frame | None) -> dict[str, Any] | None:
+    """The second run: its line and counts, and the settings in which the two differ."""
+    other = session.beside
+    if other is None:
+        return None
+    w, b = other.weights
+    has_rows = other.problem is not None
+    wrong = other.wrong(w, b) if has_rows else np.zeros(0, dtype=bool)
+    step, ours, theirs = other.current, asdict(session.settings), asdict(other.settings)
+    names = [name for name in ours if ours[name] != theirs[name]] or ["rule"]
+    reason = other.run.stop_reason if other.run and other.has_ended else None
+    return {
+        "boundary": _boundary(other, w, b, frame) if frame and has_rows else None,
+        "wrong": np.flatnonzero(wrong).tolist(),
+        "looked_at": [] if step is None else step.mistaken if step.row is None else [step.row],
+        "titles": [
+            ", ".join(f"{name} {settings[name]}" for name in names) for settings in (ours, theirs)
+        ],
+        "epoch": step.epoch if step else 0,
+        "position": other.position,
+        "updates": step.updates if step else 0,
+        "wrong_count": int(wrong.sum()),
+        "mistakes": other.mistakes_by_epoch,
+        "stop": STOPPED[reason] if reason else None,
+        "settings": theirs,
+    }
 
 
 def _last_line(session: Session, frame: Any) -> list[Any]:
@@ -273,8 +407,18 @@ def _weight_space(session: Session) -> dict[str, Any] | None:
     rows = range(min(len(problem.X), MOST_DOTS))
     axes = [f"weight of {name}" for name in problem.feature_names]
     variances = step.variances_after[:2] if step else ()
+    # A square around zero that grows by doubling: it stands still for most steps.
+    largest = max(abs(value) for w in path for value in w)
+    half = 2.0 ** math.ceil(math.log2(max(1.2 * largest, 2.0)))
+    edges = [[*map(float, problem.padded(i)), problem.signs[i]] for i in rows]
+    cone = _corners((-half, half, -half, half))
+    for i in range(len(problem.X)):
+        first, second = map(float, problem.padded(i))
+        cone = _clipped(cone, first, second, float(problem.threshold))
     return {
-        "edges": [[*map(float, problem.padded(i)), problem.signs[i]] for i in rows],
+        "half": half,
+        "edges": edges,
+        "cone": cone,
         "path": path,
         # Standard deviations of the two weights, for a rule that keeps variances.
         "ellipse": [math.sqrt(variance) for variance in variances] or None,

@@ -258,9 +258,11 @@ def key_multipliers(n_features: int, word: Any, series: int = 0) -> Array:
 
 
 def _drawn(n_features: int, word: Any, series: int) -> Array:
-    generator, most = np.random.default_rng(1957), np.iinfo(word).max
-    for _ in range(series):
-        generator.integers(0, most, n_features, dtype=word)
+    bits, most = np.random.PCG64(1957), np.iinfo(word).max
+    skipped = series * n_features * word.itemsize  # bytes of the series before, of 8 a step
+    bits.advance(skipped // 8)
+    generator = np.random.Generator(bits)
+    generator.integers(0, most, skipped % 8 // word.itemsize, dtype=word)
     numbers: Array = generator.integers(0, most, n_features, dtype=word) | word.type(1)
     return numbers
 

@@ -246,7 +246,7 @@ class Moves(NamedTuple):
 
 
 def moves(old: Array, new: Array, multiclass: str) -> Moves:
-    """How weight vectors move when classes are added.
+    """How weight vectors move when classes are added, in any order that keeps a pair in its own.
 
     The single vector of two classes becomes one vector per class: its negative for the first, and
     itself for the second, which is what each would be after the same corrections.
@@ -254,7 +254,8 @@ def moves(old: Array, new: Array, multiclass: str) -> Moves:
     >>> moves(np.array(["a", "c"]), np.array(["a", "b", "c"]), "ovr").places
     [0, 2]
     """
-    where = np.searchsorted(new, old)
+    order = np.argsort(new)
+    where = order[np.searchsorted(new, old, sorter=order)]
     if multiclass == "ovo":
         numbers = {pair: i for i, pair in enumerate(combinations(range(len(new)), 2))}
         places = [numbers[pair] for pair in combinations(where.tolist(), 2)]

@@ -13,6 +13,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 METHODS = ("sigmoid", "isotonic")
+STEPS = "fasttext-sigmoid"  # a table of the logistic function, as fastText has it
 FEWEST_ROWS = 10  # held out, to fit two parameters
 _MOST_KNOTS = 100_000
 _STEPS, _SMALLEST_STEP, _SMALLEST_SIZE = 50, 1e-8, 1e-6  # of Newton's method
@@ -31,6 +32,8 @@ class Calibration:
     isotonic regression, one for all classes, and normalizes (Zadrozny and Elkan 2002).
 
     For multilabel scores, each label has its own probability, by one sigmoid for all labels.
+    Models of fastText whose labels were learned one by one have a sigmoid for each as well, in
+    steps of 1/32 of the score, from 0 below -8 to 1 above 8: ``"fasttext-sigmoid"``.
 
     Examples
     --------
@@ -95,6 +98,9 @@ class Calibration:
     def probabilities(self, scores: Array) -> Array:
         """The probability of each class, (rows, classes), from the scores of rows."""
         plain = np.asarray(scores, np.float64)
+        if self.method == STEPS:
+            steps = _logistic(np.floor(np.clip(plain, -8, 8) * 32) / 32)
+            return np.where(plain < -8, 0.0, np.where(plain > 8, 1.0, steps))
         if self.multilabel:
             smooth = self._second(plain)
             return np.interp(smooth, *self.knots) if self.knots[0] else smooth
@@ -150,7 +156,7 @@ class Calibration:
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the calibration cannot be read: {error!r}") from None
         sound = (
-            made.method in METHODS
+            made.method in (*METHODS, STEPS)
             and type(made.n_classes) is int
             and made.n_classes >= 2
             and type(made.rows) is int

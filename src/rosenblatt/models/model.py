@@ -17,13 +17,15 @@ from rosenblatt.data.arrow_tables import is_table_in_memory, stray_message, to_a
 from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import make_strings, spelled_labels
 from rosenblatt.data.features import Features
-from rosenblatt.data.sparse_lines import read_sparse
+from rosenblatt.data.sparse_lines import lines_table, read_sparse
 from rosenblatt.errors import DataError, NoRowsError, counted
+from rosenblatt.kernels.fasttext import merged
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Rows
 from rosenblatt.learners.problems import decided, differ, own_scores
 from rosenblatt.models.calibration import Calibration
 from rosenblatt.models.explanation import Explanation
+from rosenblatt.models.head import Head
 
 if TYPE_CHECKING:
     from rosenblatt.data.source import Source
@@ -64,6 +66,9 @@ class Model:
         From scores to probabilities; None if no rows were held out.
     threshold : float
         The second of two classes is predicted above this score.
+    head : Head or None
+        From the sums of weights to scores, if these are not the same: in some models of fastText,
+        whose features have vectors as their weights.
 
     Examples
     --------
@@ -90,6 +95,7 @@ class Model:
     precision: str = "float32"
     calibration: Calibration | None = None
     threshold: float = 0.0
+    head: Head | None = None
 
     @property
     def classes_(self) -> Array:
@@ -100,10 +106,19 @@ class Model:
     def _numbering(self) -> Numbering:
         return Numbering(1 << self.features.ngrams.bits, self.columns)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the table of hashed columns, which is large and made when it is needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "_numbering"}
+
     def scores(self, rows: Rows) -> Array:
         """The scores of sparse rows, (rows, problems); DataError if a column is too large."""
         self._check_numbers(0, int(rows.indices.max(initial=0)))
-        return self._numbering.score(rows, self.weights, self.bias)
+        if self.head is None:
+            return self._numbering.score(rows, self.weights, self.bias)
+        return self.head.scores(self._sums(rows))
+
+    def _sums(self, rows: Rows) -> Array:
+        return self._numbering.score(rows, self.weights, np.zeros(self.weights.shape[1]))
 
     def decide(self, scores: Array) -> Array:
         """The predicted class numbers from scores; if multilabel, the indicator matrix."""
@@ -187,7 +202,7 @@ class Model:
         >>> model.predict(["good fun", "dull"]).tolist()
         ['pos', 'neg']
         >>> [[(label, round(p, 2)) for label, p in row] for row in model.predict(["good"], k=2)]
-        [[('pos', 0.86), ('neg', 0.14)]]
+        [[('pos', 0.95), ('neg', 0.05)]]
         >>> frame = {"label": ["old", "new"] * 20, "age": [70, 5] * 20, "job": ["none"] * 40}
         >>> model = train(frame, epochs=3)
         >>> model.predict([{"age": 80, "job": "none"}, {"job": "none", "age": 3}]).tolist()
@@ -225,7 +240,7 @@ class Model:
         >>> from rosenblatt import train
         >>> frame = {"label": ["pos", "neg"] * 200, "text": ["good and fun", "bad and dull"] * 200}
         >>> train(frame, text="text").predict_proba(["good fun", "and"]).round(2).tolist()
-        [[0.11, 0.89], [0.45, 0.55]]
+        [[0.03, 0.97], [0.5, 0.5]]
         """
         return self.probabilities(self.scores(self._rows(X)))
 
@@ -266,23 +281,26 @@ class Model:
         <Explanation: 'pos', score +0.63 = good +0.63, fun +0.63, bad -0.63, bias +0.00>
         """
         rows, table = self._one_row(row)
+        rows = rows if self.features.fasttext is None else merged(rows)
         names = self.features.names(table, rows.indices.tolist())
         places = self._numbering.places_of(rows.indices)
-        weights = np.zeros((len(places), len(self.bias)))
+        weights = np.zeros((len(places), self.weights.shape[1]))
         weights[places >= 0] = self.weights[places[places >= 0]]
+        bias = self.bias
+        if self.head is not None:  # by the slopes of the scores, and what is left in the bias
+            weights = weights @ self.head.slopes(self._sums(rows)[0])
+            bias = self.scores(rows)[0] - rows.values @ weights
         return Explanation(
             self.classes,
             [names.get(column, column) for column in rows.indices.tolist()],
             rows.values[:, None] * weights,
-            self.bias,
+            bias,
             self.threshold,
             self.multilabel,
         )
 
     def _one_row(self, row: Any) -> tuple[Rows, Any]:
         """The features of one row, and the table with their names or None."""
-        import pyarrow as pa
-
         if self.features.origin == "svmlight":
             if not isinstance(row, Mapping):
                 raise ValueError(
@@ -296,11 +314,10 @@ class Model:
         if self.features.origin == "vw":
             if not isinstance(row, str) or "\n" in row:
                 raise ValueError("a row of a model of Vowpal Wabbit files is one line, '| good'")
-            line = row.encode()
-            lines = read_sparse(
-                Block.of(line + b"\n", "the line"), "vw", self.features.ngrams.bits, False
-            )
-            return lines.rows, pa.table({"line": pa.array([line], pa.binary())})
+            f, line = self.features, row.encode() + b"\n"
+            block = Block.of(line, "the line")
+            lines = read_sparse(block, "vw", f.ngrams.bits, False, f.products)
+            return lines.rows, lines_table(line)
         if isinstance(row, str):
             row = [row]
         elif isinstance(row, Mapping):
@@ -315,6 +332,25 @@ class Model:
         from rosenblatt.models.model_file import save
 
         save(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Model:
+        """Read a model from its file, or from that of a linear estimator with its columns.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> import pandas as pd
+        >>> from rosenblatt import Model, Perceptron, save
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "tiny.model"
+        >>> frame = pd.DataFrame({"x": [-1.0, 2.0] * 9})
+        >>> save(Perceptron(random_state=0).fit(frame, ["no", "yes"] * 9), path)
+        >>> Model.load(path).predict({"x": [-9.0, 9.0]}).tolist()
+        ['no', 'yes']
+        """
+        from rosenblatt.models.model_file import read_model
+
+        return read_model(path)
 
     def compressed(
         self, *, size: float | None = None, loss: float = 0.0, rows: Any = None

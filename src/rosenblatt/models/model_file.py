@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,17 @@ import numpy as np
 from rosenblatt import rules
 from rosenblatt.data.features import Features
 from rosenblatt.errors import ModelFormatError
+from rosenblatt.kernels.fasttext import FastText
 from rosenblatt.models import tensorfile
 from rosenblatt.models.calibration import Calibration
+from rosenblatt.models.head import Head
 from rosenblatt.models.model import Array, Model
 from rosenblatt.models.tensorfile import Arrays, epochs_from, expect, reporting_damage
 
 FORMAT = "rosenblatt-model"
 VERSION = 6
-_READ = (5, VERSION)  # in version 5 all dates have an age
+_WITH_FASTTEXT = 7  # the version of models of fastText, which older releases must not read
+_READ = (5, VERSION, _WITH_FASTTEXT)  # in version 5 all dates have an age
 PRECISIONS = ("float32", "float16", "int8")
 # The most bytes that one byte of a file stands for: limits what a small file can allocate.
 _MOST_PER_BYTE = 1024
@@ -34,8 +38,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : Model or fitted classifier
-        What :func:`rosenblatt.train` returned, or a fitted :class:`rosenblatt.Perceptron`,
-        :class:`rosenblatt.KernelPerceptron` or another member of the family.
+        What :func:`rosenblatt.train` returned, or a fitted :class:`rosenblatt.TableClassifier`,
+        :class:`rosenblatt.Perceptron`, :class:`rosenblatt.KernelPerceptron` or another member of
+        the family. The commands read all of them, but for kernels and votes of pairs of classes.
     path : path
 
     Examples
@@ -47,13 +52,17 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> load(path).classes
     ('no', 'yes')
     """
+    model = getattr(model, "model_", model)  # of a TableClassifier
     if isinstance(model, Model):
         tensorfile.write(path, *_content(model))
         return
     from rosenblatt.models import estimator_file
 
     if type(model).__name__ not in (*rules.estimators(), estimator_file.KERNEL):
-        raise TypeError(f"only models can be saved, not {type(model).__name__}")
+        raise TypeError(
+            f"only models and classifiers of rosenblatt can be saved, not {type(model).__name__}: "
+            "joblib.dump saves any estimator; train and TableClassifier make a model of raw rows"
+        )
     tensorfile.write(path, *estimator_file.to_file(model))
 
 
@@ -66,9 +75,13 @@ def load(path: str | os.PathLike[str]) -> Any:
         If the file is damaged, foreign, or of a format this release does not know.
     """
     arrays, about = tensorfile.read(path)
-    name, format = os.fspath(path), about.get("format")
-    if format not in _ESTIMATORS:
-        return model_from(name, arrays, about)
+    name = os.fspath(path)
+    is_model = about.get("format") not in _ESTIMATORS
+    return model_from(name, arrays, about) if is_model else _estimator_from(name, arrays, about)
+
+
+def _estimator_from(name: str, arrays: dict[str, Array], about: dict[str, Any]) -> Any:
+    """The estimator of a file."""
     from rosenblatt.models import estimator_file  # a Model never needs scikit-learn
 
     with reporting_damage(name):
@@ -104,11 +117,18 @@ def _content(model: Model) -> tuple[Arrays, dict[str, Any]]:
     else:
         arrays["weights"], arrays["scale"] = scaled(model.weights, model.precision)
     arrays |= {f"state.{name}": array for name, array in model.state.items()}
+    fasttext, head = model.features.fasttext, model.head
+    if fasttext is not None:
+        arrays |= {"words": fasttext.words, "kept": fasttext.kept}
+        about |= {"version": _WITH_FASTTEXT, "problems": len(model.bias)}
+    if head is not None:
+        arrays |= {"matrix": head.matrix, "tree": head.tree}
+        about["head"] = [list(head.matrix.shape), list(head.tree.shape)]
     return {name: compressed(array) for name, array in arrays.items()}, about
 
 
 def read_model(path: str | os.PathLike[str]) -> Model:
-    """Read a model file and check its content.
+    """Read a model of raw rows from a file, also from that of an estimator, and check it.
 
     Raises
     ------
@@ -120,12 +140,16 @@ def read_model(path: str | os.PathLike[str]) -> Model:
 
 def model_from(name: str, arrays: dict[str, Array], about: dict[str, Any]) -> Model:
     """The model of a file with these arrays and metadata; the name is for error messages."""
+    if about.get("format") in _ESTIMATORS:
+        from rosenblatt.models.estimator_file import as_model
+
+        return as_model(_estimator_from(name, arrays, about))
     if about.get("format") != FORMAT:
         raise ModelFormatError(f"{name} is a {about.get('format')!r} file, not a model")
     version = about.get("version")
     if version not in _READ:
         raise ModelFormatError(
-            f"{name} has format version {version!r}, and this release reads versions 5 and 6: "
+            f"{name} has format version {version!r}, and this release reads versions 5 to 7: "
             "train the model again, or use the release that wrote it"
         )
     with reporting_damage(name):
@@ -141,20 +165,36 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
     features = Features.from_json(about["features"])
     alone = len(classes) == 2 and not features.multilabel
     n, problems = about["n_features"], 1 if alone else len(classes)
+    if about["version"] == _WITH_FASTTEXT and about["problems"] == len(classes):
+        problems = len(classes)  # also of two classes, if they were learned one by one
     if type(n) is not int or n < 0:
         raise ValueError(f"{n!r} is not a number of features")
 
     def array(name: str, kind: Any, shape: tuple[int, ...]) -> Array:
         return decompressed(name, arrays[name], kind, shape)
 
+    fasttext, head, width = about["features"].get("fasttext"), None, problems
+    if fasttext is not None:
+        sizes = {name: fasttext[name] for name in ("words", "kept")}
+        blobs = {name: array(name, np.uint8, (size,)) for name, size in sizes.items()}
+        spec = FastText(**{**fasttext, **blobs})
+        features = replace(features, fasttext=spec)
+        if spec.bits != features.ngrams.bits:
+            raise ValueError("the columns do not fit the words")
+    if "head" in about:
+        shapes = [tuple(shape) for shape in about["head"]]
+        head = Head(array("matrix", np.float32, shapes[0]), array("tree", np.int32, shapes[1]))
+        width = shapes[0][0] or shapes[1][0]
     columns = np.cumsum(array("columns", np.uint32, (n,)), dtype=np.uint32)
     check_columns(columns, features.ngrams.bits)
     precision = about["precision"]
     if precision not in PRECISIONS:
         raise ValueError(f"{precision!r} is not a precision")
-    weights = array("weights", precision, (n, problems))
+    weights = array("weights", precision, (n, width))
     if precision != "float32":
-        weights = unscaled(weights, array("scale", np.float32, (problems,)))
+        weights = unscaled(weights, array("scale", np.float32, (width,)))
+    if head is not None:
+        head.check(weights, len(classes))
     bias = array("bias", np.float64, (problems,))
     epochs_from(about["history"])
     for name, kind in (("parameters", dict), ("history", list), ("words", dict)):
@@ -179,6 +219,7 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
         precision=precision,
         calibration=_calibration(about, len(classes), features.multilabel),
         threshold=_threshold(about),
+        head=head,
     )
 
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from rosenblatt.errors import MissingExtraError
 from rosenblatt.jobs.evaluate import Evaluation, area, curves
-from rosenblatt.viz.style import LINES, PALETTE, POSITIVE, SOFT
+from rosenblatt.viz.style import FAINT, LINES, PALETTE, POSITIVE, SOFT
 
-_FAINT = "#C8C8C8"  # for classes without a colour of their own
+_MOST_NUMBERS = 16  # classes of a confusion matrix with a number in each cell
+_LONGEST_NAME = 24
 
 
 def class_curves(result: Evaluation, positive: int = 1) -> dict[str, np.ndarray]:
@@ -27,18 +28,13 @@ def draw_evaluation(result: Evaluation, out: str | os.PathLike[str]) -> None:
     except ImportError:
         raise MissingExtraError("--plot", "plot") from None
     two, calibrated = len(result.classes) == 2, result.reliability is not None
-    if two:
-        figure = Figure(figsize=(4.5 * (2 + calibrated), 4), layout="constrained")
-        axes = figure.subplots(1, 2 + calibrated)
-    else:
-        figure = Figure(figsize=(12, 11), layout="constrained")
-        axes = figure.subplots(2, 2).ravel()
+    figure = Figure(figsize=(9, 8) if two else (12, 11), layout="constrained")
+    axes = figure.subplots(2, 2).ravel()
     _draw_curves(axes[:2], result, [1] if two else list(range(len(result.classes))))
-    if not two:
-        _draw_confusion(axes[2], result)
+    _draw_confusion(axes[2], result)
     if calibrated:
-        _draw_reliability(axes[-1], result)
-    elif not two:
+        _draw_reliability(axes[3], result)
+    else:
         axes[3].set_axis_off()
     figure.savefig(os.fspath(out), dpi=150)
 
@@ -53,27 +49,34 @@ def _draw_curves(axes: Any, result: Evaluation, positives: list[int]) -> None:
     named = sorted(areas, key=lambda c: areas[c])[: len(PALETTE)]
     named = sorted(named) if len(areas) <= len(PALETTE) else named[:5]
     for c, of_class in curves_of.items():
-        look: dict[str, Any] = {"color": _FAINT, "linewidth": 1.0}
+        look: dict[str, Any] = {"color": FAINT, "linewidth": 1.0}
         if c in named:
             place = named.index(c)
             look = {"color": PALETTE[place], "linestyle": LINES[place % len(LINES)], "zorder": 3}
-            look["label"] = f"{result.classes[c]} {areas[c]:.4f}"
+            look["label"] = f"{_name(result, c)} {areas[c]:.4f}"
         if len(positives) == 1:
             look = {"color": POSITIVE}
         recall = of_class["true_positive_rate"]
         axes[0].plot(of_class["false_positive_rate"], recall, **look)
         axes[1].plot(recall, of_class["precision"], **look)
     axes[0].plot([0, 1], [0, 1], color=SOFT, linestyle="--", linewidth=1, zorder=1)
-    which = "mean area" if len(positives) > 1 else f"{result.classes[positives[0]]}, area"
+    which = "mean area" if len(positives) > 1 else f"{_name(result, positives[0])}, area"
     title = f"ROC: {which} {np.mean(list(areas.values())):.4f}"
     axes[0].set(xlabel="false positive rate", ylabel="true positive rate", title=title)
-    of = "each class" if len(positives) > 1 else result.classes[positives[0]]
+    of = "each class" if len(positives) > 1 else _name(result, positives[0])
     axes[1].set(xlabel="recall", ylabel="precision", title=f"precision and recall: {of}")
     for panel in axes:
         _unit_axes(panel)
     if len(positives) > 1:
         title = "area" if len(named) == len(areas) else "least area"
-        axes[0].legend(title=title, loc="lower right", fontsize="small")
+        for panel, place in zip(axes, ("lower right", "lower left"), strict=True):
+            panel.legend(title=title, loc=place, fontsize="small")
+
+
+def _name(result: Evaluation, c: int) -> str:
+    """The name of a class, shortened for a picture."""
+    name = str(result.classes[c])
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
 
 
 def _unit_axes(axes: Any) -> None:
@@ -87,10 +90,16 @@ def _unit_axes(axes: Any) -> None:
 def _draw_confusion(axes: Any, result: Evaluation) -> None:
     shares = result.confusion / np.maximum(1, result.confusion.sum(axis=1, keepdims=True))
     image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    ticks, size = range(len(result.classes)), max(4, min(10, 160 // len(result.classes)))
-    axes.set_xticks(ticks, result.classes, rotation=90, fontsize=size)
-    axes.set_yticks(ticks, result.classes, fontsize=size)
-    axes.set(xlabel="predicted", ylabel="actual", title=f"accuracy {result.accuracy:.4f}")
+    count = len(result.classes)
+    names, size = [_name(result, c) for c in range(count)], max(4, min(10, 160 // count))
+    axes.set_xticks(range(count), names, rotation=90 if count > 2 else 0, fontsize=size)
+    axes.set_yticks(range(count), names, fontsize=size)
+    axes.set(xlabel="predicted", ylabel="actual", title=f"accuracy {100 * result.accuracy:.2f} %")
+    if count <= _MOST_NUMBERS:
+        for (row, column), rows in np.ndenumerate(result.confusion):
+            color = "white" if shares[row, column] > 0.5 else "black"
+            look = {"ha": "center", "va": "center", "color": color, "fontsize": size}
+            axes.text(column, row, f"{rows:,}", **look)
     axes.figure.colorbar(image, ax=axes, label="share of the actual class", shrink=0.8)
 
 
@@ -101,9 +110,12 @@ def _draw_reliability(axes: Any, result: Evaluation) -> None:
     axes.plot([0, 1], [0, 1], color=SOFT, linestyle="--", linewidth=1, label="calibrated")
     stated, right = ([entry[name] for entry in bins] for name in ("probability", "right"))
     shares = [entry["rows"] / result.rows for entry in bins]
-    axes.bar(stated, shares, width=0.025, color=_FAINT, label="share of the rows")
-    axes.plot(stated, right, marker="o", color=POSITIVE, label="this model")
-    title = f"reliability: calibration error {result.reliability.error:.4f}"
+    axes.bar(stated, shares, width=0.025, color=FAINT, label="share of the rows")
+    axes.plot(stated, right, color=POSITIVE, linewidth=1)
+    # The area of a point is its share of the rows: those of a few rows say little.
+    sizes = [10 + 300 * share for share in shares]
+    axes.scatter(stated, right, s=sizes, color=POSITIVE, label="this model", zorder=3)
+    title = f"reliability: calibration error {100 * result.reliability.error:.2f} %"
     axes.set(xlabel="probability of the likeliest class", ylabel="share that is right", title=title)
     _unit_axes(axes)
-    axes.legend(loc="upper left", fontsize="small")
+    axes.legend(loc="upper left", fontsize="small", markerscale=0.6)

@@ -8,7 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.viz.style import GOOD, NEGATIVE, POSITIVE, SOFT, Display
+from rosenblatt.viz.style import (
+    FAINT,
+    GOOD,
+    LINES,
+    MARKERS,
+    NEGATIVE,
+    PALETTE,
+    POSITIVE,
+    SOFT,
+    Display,
+)
+
+_BANDS = 3  # rules whose spread is drawn: more would hide each other
 
 
 class EpochsDisplay(Display):
@@ -207,7 +219,7 @@ class ComparisonDisplay(Display):
     >>> from rosenblatt import compare
     >>> X, y = load_iris(return_X_y=True)
     >>> display = compare(X, y, ["perceptron", "arow"], orders=2).plot()
-    >>> [line.get_label() for line in display.ax_.lines]
+    >>> [line.get_label().split()[0] for line in display.ax_.lines]
     ['arow', 'perceptron']
     """
 
@@ -224,13 +236,43 @@ class ComparisonDisplay(Display):
         return display.plot(ax=ax, **options)
 
     def plot(self, ax: Any = None, **line: Any) -> ComparisonDisplay:
-        """Draw a line per rule, in the legend by increasing final error."""
-        ax = self._prepare(ax)
-        means = self.curves.mean(axis=1)
-        for place, i in enumerate(np.argsort(means[:, -1], kind="stable")):
-            dashes = ("-", "--", ":")[place // 10 % 3]
-            style = {"linewidth": 1.5, "linestyle": dashes, **line}
-            ax.plot(self.examples, means[i], label=self.names[i], **style)
-        ax.set(xlabel="examples", ylabel="share of mistakes so far", xlim=(0, self.examples[-1]))
-        ax.legend(fontsize="small", frameon=False, ncols=2 if len(self.names) > 8 else 1)
+        """Draw a line per rule, by increasing final error; the best ones with colour and name.
+
+        A band shows the standard deviation of the best over the orders. The axis of examples is
+        logarithmic: most is learned from the first ones.
+        """
+        ax = self._prepare(ax, figsize=(7.0, 4.5))
+        means, deviations = self.curves.mean(axis=1), self.curves.std(axis=1)
+        order = np.argsort(means[:, -1], kind="stable")
+        for place, i in enumerate(order[: len(PALETTE)]):
+            look = {"linewidth": 1.5, "color": PALETTE[place], "marker": MARKERS[place], **line}
+            look = {
+                "linestyle": LINES[place % len(LINES)],
+                "markersize": 5,
+                "markevery": 0.12,
+                **look,
+            }
+            label = f"{self.names[i]} {100 * means[i, -1]:.1f} %"
+            (drawn,) = ax.plot(self.examples, means[i], label=label, **look)
+            low, high = means[i] - deviations[i], means[i] + deviations[i]
+            if place < _BANDS:
+                ax.fill_between(self.examples, low, high, color=drawn.get_color(), alpha=0.12)
+        others = order[len(PALETTE) :]
+        for place, i in enumerate(others):
+            label = f"{len(others)} with more errors" if place == 0 else None
+            ax.plot(self.examples, means[i], color=FAINT, linewidth=1, zorder=1, label=label)
+        late = self.examples >= min(20, self.examples[-1])
+        highest = 1.1 * float(means[:, late].max()) or 1.0
+        first = 10 if self.examples[-1] >= 100 else self.examples[0]
+        ax.set(xscale="log", xlim=(first, self.examples[-1]))
+        ax.set(
+            xlabel="examples (logarithmic)", ylabel="share of mistakes so far", ylim=(0, highest)
+        )
+        ax.legend(
+            title="mistakes in all",
+            fontsize="small",
+            frameon=False,
+            loc="center left",
+            bbox_to_anchor=(1.0, 0.5),
+        )
         return self

@@ -131,6 +131,11 @@ class BoundsDisplay(Display):
     @classmethod
     def from_certificate(cls, certificate: Any, *, ax: Any = None, **options: Any) -> BoundsDisplay:
         """Draw the bounds of :func:`rosenblatt.theory.run_certificate`."""
+        if not hasattr(certificate, "bounds"):
+            raise ValueError(
+                "the bounds are about a run: pass the result of theory.run_certificate, or draw a "
+                "fitted Perceptron with BoundsDisplay.from_estimator(model, X, y)"
+            )
         bounds = {bound.name: bound.value for bound in certificate.bounds}
         return cls(certificate.updates, bounds).plot(ax=ax, **options)
 

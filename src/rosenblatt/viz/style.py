@@ -18,6 +18,7 @@ from rosenblatt.theory.checker.input_data import to_dense
 POSITIVE, NEGATIVE = "#0072B2", "#D55E00"
 GOOD, ACCENT, SOFT = "#009E73", "#CC79A7", "#8A8A8A"
 INK = "#222222"
+FAINT = "#C8C8C8"  # for what has no colour of its own
 PALETTE = (NEGATIVE, POSITIVE, GOOD, "#E69F00", ACCENT, "#56B4E9", "#B8A900", INK)
 MARKERS = ("s", "o", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "--", "-.", ":")

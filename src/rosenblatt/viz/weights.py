@@ -50,12 +50,13 @@ class TopWordsDisplay(Display):
         ax: Any = None,
         **options: Any,
     ) -> TopWordsDisplay:
-        """Draw the weights of a fitted linear estimator.
+        """Draw the weights of a fitted linear estimator, or of a model of :func:`rosenblatt.train`.
 
         Parameters
         ----------
         estimator
-            Anything with ``coef_`` and ``classes_``.
+            Anything with ``coef_`` and ``classes_``; or a :class:`rosenblatt.Model`, which knows
+            its strongest features by name.
         feature_names
             The names of the columns; by default ``feature_names_in_``.
         label
@@ -63,6 +64,8 @@ class TopWordsDisplay(Display):
         top
             The number of weights of each sign.
         """
+        if not hasattr(estimator, "coef_") and hasattr(estimator, "words"):
+            return cls._of_model(estimator, label, top).plot(ax=ax, **options)
         style.refuse_pairs(estimator)
         coef = estimator.coef_
         coef = np.asarray(coef.toarray() if hasattr(coef, "toarray") else coef)
@@ -90,6 +93,24 @@ class TopWordsDisplay(Display):
         title = f"for and against {problem.label(1)}"
         weights = np.array(trace.weights, dtype=float)
         return cls._top(problem.feature_names, weights, top, title).plot(ax=ax, **options)
+
+    @classmethod
+    def _of_model(cls, model: Any, label: Any, top: int) -> TopWordsDisplay:
+        classes = list(model.classes)
+        if label is None and len(classes) > 2:
+            raise ValueError(f"choose the label to show, one of {classes}")
+        label = classes[-1] if label is None else label
+        if label not in classes:
+            raise ValueError(f"there is no label {label!r}; choose one of {classes}")
+        # Of two classes each has its own list of features, all with positive numbers.
+        others = [name for name in classes if name != label] if len(classes) == 2 else []
+        pairs = [*model.words.get(label, [])[:top]]
+        pairs += [(name, -weight) for other in others for name, weight in model.words[other][:top]]
+        if not pairs:
+            raise ValueError("the model names no features: it was trained on rows without names")
+        pairs.sort(key=lambda pair: -pair[1])
+        names, weights = zip(*pairs, strict=True)
+        return cls(names, weights, f"for and against {label}" if others else f"for {label}")
 
     @classmethod
     def _top(cls, names: Sequence[str], weights: Any, top: int, title: str) -> TopWordsDisplay:

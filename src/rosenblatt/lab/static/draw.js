@@ -64,22 +64,55 @@ const shape = (kind, cx, cy, r) => {
   return `<polygon points="${turned.join(" ")}"/>`
 }
 
+// An arrow between two points of the picture, with a short text beside its tip.
+function arrow([x0, y0], [x1, y1], kind, name) {
+  const length = Math.hypot(x1 - x0, y1 - y0)
+  if (length < 3) return ""
+  const [u, v] = [(x1 - x0) / length, (y1 - y0) / length], head = Math.min(9, length)
+  const at = [x1 - head * u, y1 - head * v], wide = head * 0.45
+  return `<g class="arrow ${kind}"><line x1="${x0}" y1="${y0}" x2="${at[0]}" y2="${at[1]}"/>
+    <polygon points="${x1},${y1} ${at[0] - wide * v},${at[1] + wide * u} ${at[0] + wide * v},${at[1] - wide * u}"/>
+    <text x="${(x0 + x1) / 2 + 9 * Math.abs(v) + 3}" y="${(y0 + y1) / 2 - 7 * Math.abs(u)}">${text(name)}</text></g>`
+}
+
+// The update as a sum of arrows: w, what is added to it, and the new w.
+function drawUpdate(update, x, y) {
+  const [start, old, now] = [update.arrows.start, update.arrows.old, update.arrows.new].map(([a, b]) => [x(a), y(b)])
+  return arrow(start, old, "old", "w") + arrow(old, now, "added", update.added) + arrow(start, now, "new", "new w")
+}
+
+// At the edge, an arrow towards a line that is not in the picture.
+function drawBeyond([a, b], x, y, [w, h]) {
+  const mid = [(EDGE.left + w - EDGE.right) / 2, (EDGE.top + h - EDGE.bottom) / 2]
+  const [u, v] = [x(a) - mid[0], y(b) - mid[1]], room = [(w - EDGE.left - EDGE.right) / 2 - 14, (h - EDGE.top - EDGE.bottom) / 2 - 14]
+  const share = Math.min(room[0] / Math.abs(u || 1e-9), room[1] / Math.abs(v || 1e-9))
+  const tip = [mid[0] + u * share, mid[1] + v * share], n = Math.hypot(u, v)
+  const inside = tip[0] > w - 150 ? "end" : tip[0] < 150 ? "start" : "middle"
+  return `<g class="beyond">${arrow([tip[0] - 26 * u / n, tip[1] - 26 * v / n], tip, "edge-arrow", "")}
+    <text x="${tip[0] - 30 * u / n}" y="${tip[1] - 34 * v / n + 4}" text-anchor="${inside}">the line is beyond the edge: press fit</text></g>`
+}
+
 function drawPlane(view, selected, [w, h]) {
   const { x, y } = planeScales(view.frame, [w, h])
   const [x0, x1, y0, y1] = view.frame
-  const b = view.boundary || { lines: [], above: [], margins: [] }
+  const b = view.boundary || { lines: [], above: [], margins: [], neutral: true }
   const wrong = new Set(view.wrong), seen = new Set(view.looked_at)
   const shares = new Map(view.certificate.rows)
   const r = view.points.length > 150 ? 4 : 6.5
   const area = `x="${EDGE.left}" y="${EDGE.top}" width="${w - EDGE.left - EDGE.right}" ` +
     `height="${h - EDGE.top - EDGE.bottom}"`
+  const said = (i) => {
+    const [px, py, sign] = view.points[i], label = view.labels ? view.all_classes[view.labels[i]] : view.classes[sign > 0 ? 1 : 0]
+    const marks = [wrong.has(i) && "on the wrong side", seen.has(i) && "looked at in this step", shares.has(i) && "part of the contradiction"].filter(Boolean)
+    return `${view.names[i] || `point ${i + 1}`}: (${short(px)}, ${short(py)}), ${label}${marks.length ? `; ${marks.join(", ")}` : ""}`
+  }
   const dots = view.points.map(([px, py, sign], i) => {
     const cx = x(px), cy = y(py)
     const kinds = [view.labels ? `kind-${view.labels[i]}` : sign > 0 ? "positive" : "negative", wrong.has(i) && "wrong", seen.has(i) && "seen",
       shares.has(i) && "contradicts", selected === i && "selected"].filter(Boolean)
     const share = shares.has(i) && shares.size <= 12
       ? `<text class="part" x="${cx + (cx > w - 80 ? -r - 6 : r + 6)}" y="${cy - r - 2}" text-anchor="${cx > w - 80 ? "end" : "start"}">${text(shares.get(i))}</text>` : ""
-    return `<g class="point ${kinds.join(" ")}" data-row="${i}">
+    return `<g class="point ${kinds.join(" ")}" data-row="${i}"><title>${text(said(i))}</title>
       ${seen.has(i) ? `<circle class="halo" cx="${cx}" cy="${cy}" r="${r + 9}"/>` : ""}
       ${wrong.has(i) ? `<circle class="ring" cx="${cx}" cy="${cy}" r="${r + 4}"/>` : ""}
       ${shares.has(i) ? `<path class="cross" d="M${cx - r - 6} ${cy - r - 6}l4 4M${cx + r + 6} ${cy - r - 6}l-4 4M${cx - r - 6} ${cy + r + 6}l4 -4M${cx + r + 6} ${cy + r + 6}l-4 -4"/>` : ""}
@@ -87,16 +120,35 @@ function drawPlane(view, selected, [w, h]) {
       ${view.labels ? shape(view.labels[i], cx, cy, r) : mark(sign, cx, cy, r)}${share}
       <circle class="grip" cx="${cx}" cy="${cy}" r="${Math.max(r + 4, 14)}"/></g>`
   })
+  const ghost = view.update ? view.update.before : []
+  // The new line starts where the old one was and turns; the page begins the animation.
+  const turn = ghost.length && b.lines.length === 1
+    ? `<animate attributeName="points" begin="indefinite" dur="0.3s" from="${points(ghost[0], x, y)}" to="${points(b.lines[0], x, y)}"/>` : ""
   return `<defs><clipPath id="area"><rect ${area}/></clipPath></defs>
-    <rect class="below" ${area}/>
+    <rect class="${b.neutral ? "neutral" : "below"}" ${area}/>
     <g clip-path="url(#area)">
       ${b.above.map((p) => `<polygon class="above" points="${points(p, x, y)}"/>`).join("")}</g>
     ${axes(x, y, [x0, x1], [y0, y1], view.features, [w, h])}
     <g clip-path="url(#area)">
       ${b.margins.map((p) => `<polyline class="margin" points="${points(p, x, y)}"/>`).join("")}
       ${(view.last_line || []).map((p) => `<polyline class="last-line" points="${points(p, x, y)}"/>`).join("")}
-      ${b.lines.map((p) => `<polyline class="boundary" points="${points(p, x, y)}"/>`).join("")}
-      ${links(view, shares, x, y)}${dots.join("")}</g>`
+      ${ghost.map((p) => `<polyline class="ghost" points="${points(p, x, y)}"/>`).join("")}
+      ${b.lines.map((p) => `<polyline class="boundary" points="${points(p, x, y)}">${turn}</polyline>`).join("")}
+      ${links(view, shares, x, y)}${dots.join("")}
+      ${view.update ? drawUpdate(view.update, x, y) : ""}${b.beyond ? drawBeyond(b.beyond, x, y, [w, h]) : ""}</g>`
+}
+
+// The updates in each epoch, of one run or of two.
+function drawMistakes(runs) {
+  const w = 420, h = 130, longest = Math.max(...runs.map((run) => run.length)), most = Math.max(...runs.flat(), 1)
+  const x = scale([0.5, Math.max(longest, 4) + 0.5], [EDGE.left, w - EDGE.right]), y = scale([0, most], [h - EDGE.bottom, EDGE.top])
+  const lines = runs.map((run, which) => `<polyline class="epochs run-${which}" points="${run.map((n, i) => `${x(i + 1)},${y(n)}`).join(" ")}"/>
+    ${longest > 40 ? "" : run.map((n, i) => `<circle class="epochs run-${which}" cx="${x(i + 1)}" cy="${y(n)}" r="3"/>`).join("")}`)
+  return `<svg class="chart" viewBox="0 0 ${w} ${h}" role="img" aria-label="mistakes per epoch: ${runs.map((run) => run.slice(-12).join(", ")).join("; beside it ")}">
+    ${ticks(0, most, 3).filter(Number.isInteger).map((v) => `<line class="gridline" x1="${EDGE.left}" x2="${w - EDGE.right}" y1="${y(v)}" y2="${y(v)}"/>
+      <text class="tick" x="${EDGE.left - 5}" y="${y(v) + 4}" text-anchor="end">${v}</text>`).join("")}
+    ${ticks(1, Math.max(longest, 4), 6).filter(Number.isInteger).map((v) => `<text class="tick" x="${x(v)}" y="${h - EDGE.bottom + 14}" text-anchor="middle">${v}</text>`).join("")}
+    ${lines.join("")}<text class="axis" x="${w - EDGE.right}" y="${h - 4}" text-anchor="end">epoch</text></svg>`
 }
 
 // Join the contradicting points of each class: the segments cross.
@@ -165,31 +217,15 @@ function drawPotential(proof) {
     <text class="axis" x="${w - EDGE.right}" y="${h - 4}" text-anchor="end">updates k</text></svg>`
 }
 
-// What is left of a polygon on the side where a·x + b·y > c.
-function cut(polygon, a, b, c) {
-  const side = ([x, y]) => a * x + b * y - c
-  return polygon.flatMap((p, i) => {
-    const q = polygon[(i + 1) % polygon.length], s = side(p), t = side(q)
-    const crossing = s * t < 0 ? [[p[0] + ((q[0] - p[0]) * s) / (s - t), p[1] + ((q[1] - p[1]) * s) / (s - t)]] : []
-    return s > 0 ? [p, ...crossing] : crossing
-  })
-}
-
 function drawWeightSpace(space) {
-  const size = 320, room = 36
-  const xs = space.path.map((p) => p[0]), ys = space.path.map((p) => p[1])
-  const mid = [(Math.min(...xs) + Math.max(...xs)) / 2, (Math.min(...ys) + Math.max(...ys)) / 2]
-  const half = 0.7 * Math.max(Math.max(...xs) - Math.min(...xs), Math.max(...ys) - Math.min(...ys), 1)
-  const range = (c) => [c - half, c + half]
-  const x = scale(range(mid[0]), [room, size - 8]), y = scale(range(mid[1]), [size - room, 8])
-  const square = [[-1, -1], [1, -1], [1, 1], [-1, 1]].map(([a, b]) => [mid[0] + a * half, mid[1] + b * half])
-  const cone = space.edges.reduce((left, [a, b]) => cut(left, a, b, space.threshold), square)
+  const size = 320, room = 36, half = space.half, range = [-half, half]
+  const x = scale(range, [room, size - 8]), y = scale(range, [size - room, 8])
   const faint = space.edges.length > 20 ? ' style="opacity:0.22"' : ""
   const edges = space.edges.slice(0, 120).map(([a, b, sign]) => {
     const n = Math.hypot(a, b)
     if (!n) return ""
-    const d = (space.threshold - a * mid[0] - b * mid[1]) / (n * n)
-    const foot = [mid[0] + d * a, mid[1] + d * b], far = 3 * half / n
+    const d = space.threshold / (n * n)
+    const foot = [d * a, d * b], far = 3 * half / n
     return `<line class="edge ${sign > 0 ? "positive" : "negative"}"${faint} x1="${x(foot[0] - far * b)}" y1="${y(foot[1] + far * a)}"
       x2="${x(foot[0] + far * b)}" y2="${y(foot[1] - far * a)}"/>`
   })
@@ -199,14 +235,14 @@ function drawWeightSpace(space) {
     <clipPath id="weights"><rect x="${room}" y="8" width="${size - room - 8}" height="${size - room - 8}"/></clipPath>
     <rect class="frame" x="${room}" y="8" width="${size - room - 8}" height="${size - room - 8}"/>
     <g clip-path="url(#weights)">
-      ${cone.length > 2 ? `<polygon class="cone" points="${points(cone, x, y)}"/>` : ""}
+      ${space.cone.length > 2 ? `<polygon class="cone" points="${points(space.cone, x, y)}"/>` : ""}
       ${edges.join("")}<polyline class="path" points="${points(space.path, x, y)}"/>
       ${space.ellipse ? `<ellipse class="confidence" cx="${x(end[0])}" cy="${y(end[1])}" rx="${Math.abs(x(space.ellipse[0]) - x(0))}"
         ry="${Math.abs(y(space.ellipse[1]) - y(0))}"/>` : ""}
       <circle class="start" cx="${x(space.path[0][0])}" cy="${y(space.path[0][1])}" r="4"/>
       <circle class="end" cx="${x(end[0])}" cy="${y(end[1])}" r="5"/></g>
-    ${ticks(...range(mid[0]), 4).map((v) => `<text class="tick" x="${x(v)}" y="${size - room + 14}" text-anchor="middle">${short(v)}</text>`).join("")}
-    ${ticks(...range(mid[1]), 4).map((v) => `<text class="tick" x="${room - 4}" y="${y(v) + 4}" text-anchor="end">${short(v)}</text>`).join("")}
+    ${ticks(...range, 4).map((v) => `<text class="tick" x="${x(v)}" y="${size - room + 14}" text-anchor="middle">${short(v)}</text>`).join("")}
+    ${ticks(...range, 4).map((v) => `<text class="tick" x="${room - 4}" y="${y(v) + 4}" text-anchor="end">${short(v)}</text>`).join("")}
     <text class="axis" x="${size - 8}" y="${size - 4}" text-anchor="end">${text(space.axes[0])}</text>
     <text class="axis" x="10" y="8" text-anchor="end" transform="rotate(-90 10 8)">${text(space.axes[1])}</text></svg>`
 }

@@ -43,7 +43,13 @@ const KINDS = ["var(--negative)", "var(--positive)", "var(--good)", "#e69f00", "
 const SPEEDS = [0.5, 1, 2, 5, 10, 20, 50, 200, 1000]
 const EXPORTS = [["png", "Picture, PNG"], ["svg", "Picture, SVG"], ["gif", "Animation, GIF"],
   ["py", "Python code"], ["csv", "Data, CSV"]]
-const MODES = [["+1", "● add +1"], ["-1", "■ add −1"], ["flip", "flip"], ["delete", "delete"]]
+const ADDING = "click to add a point, drag over free space to spray points"
+// What a click does: with several classes there is one button for each.
+const modes = (view) => [...(view.labels ? view.all_classes.map((name, k) => [`class ${k}`, `add ${name}`, ADDING])
+  : [["+1", "● add +1", ADDING], ["-1", "■ add −1", ADDING]]),
+  ["flip", "flip", "click a point to flip its label"], ["delete", "delete", "click a point to delete it"]]
+const BRUSH = 26 // pixels between the points of a brush
+const SEEN = "rosenblatt-lab-seen" // set once the first hint was closed
 
 const control = ([name, label, kind, more]) => {
   const id = `setting-${name}`
@@ -54,12 +60,15 @@ const control = ([name, label, kind, more]) => {
     <small class="formula">${text(FORMULAS[name])}</small></div>`
 }
 
-const PAGE = (examples, scenes) => `
+const options = (label, kind, names) => `<optgroup label="${label}">${names.map((e) => `<option value="${kind}${text(e)}">${text(e)}</option>`).join("")}</optgroup>`
+
+const PAGE = (examples, scenes, clouds) => `
   <header><h1>Perceptron lab</h1>
     <div class="tools">
       <label class="example-box"><span>example</span> <select class="example" aria-label="example"><option value="">your points</option>
-        <optgroup label="examples">${examples.map((e) => `<option>${text(e)}</option>`).join("")}</optgroup>
-        <optgroup label="scenes of the course">${scenes.map((e) => `<option value="scene ${text(e)}">${text(e)}</option>`).join("")}</optgroup></select></label>
+        ${options("examples", "", examples)}${options("clouds of points", "cloud ", clouds)}${options("scenes of the course", "scene ", scenes)}</select></label>
+      <label class="noise" hidden>noise <input type="range" min="0" max="1" step="0.05" value="0.2" aria-label="noise of the cloud"></label>
+      <button class="again" title="draw the cloud anew" hidden>draw again</button>
       <label class="target-box" hidden>class +1 <select class="target" aria-label="class that counts as +1"></select></label>
       <button class="undo" title="take back the last change (Ctrl-Z)">undo</button>
       <button class="more" aria-expanded="false" aria-controls="lab-more">more</button>
@@ -72,31 +81,42 @@ const PAGE = (examples, scenes) => `
       <button class="theme" aria-label="light or dark">◐</button>
       <button class="help" aria-label="help">?</button>
     </div></div></header>
-  <p class="message" role="status" aria-live="polite" hidden></p>
+  <div class="message-place"><p class="message" role="status" aria-live="polite" hidden></p></div>
+  <div class="hint card" hidden><p>Click into the plane to add points, drag them, and press <b>step</b>: one row at a time, with its arithmetic.</p>
+    <p><b>Next mistake</b> (m) skips the rows that are right. The picture keeps its step while you change points and settings.</p>
+    <p><b>Two runs</b> puts a second rule, order or start beside the first. <b>?</b> lists the keys.</p>
+    <button class="close-hint">got it</button></div>
   <p class="task" hidden></p>
   <div class="columns">
     <div class="main">
     <section class="card picture" aria-label="the points">
-      <div class="bar-above"><div class="modes" role="radiogroup" aria-label="what a click does">
-        ${MODES.map(([m, n]) => `<button role="radio" data-mode="${m}">${n}</button>`).join("")}
-        <button class="fit" title="show all points">fit</button></div>
+      <div class="bar-above"><div class="modes-box"><div class="modes" role="radiogroup" aria-label="what a click does"></div>
+        <button class="fit" title="show all points and the line">fit</button></div>
         <div class="counts" aria-label="progress"></div></div>
       <div class="stage"></div>
+      <p class="legend">ring: on the wrong side · halo: looked at · arrows: w, what is added, the new w · dotted: the line before · corners: they contradict each other</p>
       <div class="transport" role="toolbar" aria-label="the run">
         <button class="restart" title="to the start (Home)">|◀<span> start</span></button>
         <button class="back" title="one step back (←)">◀<span> back</span></button>
         <button class="step primary" title="one step (→)">step ▶</button>
+        <button class="to-mistake" title="to the next mistake (m)"><span>next </span>mistake</button>
+        <button class="to-epoch" title="to the end of the epoch (e)"><span>end of </span>epoch</button>
         <button class="play primary" title="play or pause (space)">play</button>
         <button class="finish" title="to the end (End)"><span>end </span>▶|</button>
+        <label class="switch" title="every change runs to the end at once (l)"><input class="live" type="checkbox"> live</label>
+        <label class="switch" title="a second run beside the first, on the same points"><input class="compare" type="checkbox"> two runs</label>
         <label class="speed">speed <input type="range" min="0" max="${SPEEDS.length - 1}" value="2"
           aria-label="steps per second"><output></output></label></div>
     </section>
     <section class="card settings" aria-label="settings"><h2>Settings</h2>
+      <div class="which" role="radiogroup" aria-label="whose settings" hidden><button role="radio" data-which="0">left run</button>
+        <button role="radio" data-which="1">right run</button></div>
       <form>${CONTROLS.map(control).join("")}</form></section>
     </div>
     <div class="side">
       <section class="card now"><h2>This step</h2><div class="step-text"></div></section>
       <section class="card known"><h2>So far</h2><div class="known-text"></div></section>
+      <section class="card epochs-card"><h2>Mistakes per epoch</h2><div></div></section>
       <section class="card certificate"><h2>Is it separable?</h2><p></p></section>
       <section class="card space"><h2>Weight space</h2><div></div></section>
       <section class="card proof"><h2>Why it must end</h2>
@@ -105,8 +125,9 @@ const PAGE = (examples, scenes) => `
     </div>
   </div>
   <dialog class="help-box"><h2>How to use the lab</h2>
-    <p>Click into the plane to add a point, drag a point to move it. Step through the run, or play it.</p>
+    <p>Click into the plane to add a point, drag over free space to spray points, drag a point to move it. Step through the run, or play it.</p>
     <dl><dt>→ ←</dt><dd>one step forward, one step back</dd><dt>space</dt><dd>play or pause</dd>
+      <dt>m e</dt><dd>to the next mistake, to the end of the epoch</dd><dt>l</dt><dd>live: every change runs to the end</dd>
       <dt>Home End</dt><dd>to the start, to the end</dd><dt>Ctrl-Z</dt><dd>undo the last change</dd></dl>
     <p>With the plane in focus (Tab):</p>
     <dl><dt>+ −</dt><dd>add a point of that label in the middle</dd><dt>] [</dt><dd>select the next or previous point</dd>
@@ -119,12 +140,13 @@ export function render({ model }) {
   const root = document.createElement("div")
   root.className = "lab-page"
   root.setAttribute("aria-busy", false)
-  root.innerHTML = PAGE(model.examples, model.scenes)
+  root.innerHTML = PAGE(model.examples, model.scenes, model.clouds)
   for (const note of document.querySelectorAll(".rosenblatt-lab-without-kernel")) note.remove()
   const $ = (selector) => root.querySelector(selector)
   let view = model.view
   let mode = "+1", selected = null, playing = false, pending = false, drag = null, speed = 2
-  let timer = null, silence = null, settle = null, selectNew = false
+  let timer = null, silence = null, settle = null, fading = null, selectNew = false
+  let stroke = 0, cloud = 1, which = 0, turned = null
   let size = [640, 480]
 
   // One request at a time goes to the server; the others queue.
@@ -139,9 +161,25 @@ export function render({ model }) {
     pending = true
     root.setAttribute("aria-busy", true)
     if (request.do === "export") say("Working on it…")
-    const gone = model.in_page ? "Is the program still running?" : "It needs a running kernel: run its cell again."
-    silence = setTimeout(() => say(`The lab does not respond. ${gone}`, "error"), request.do === "export" ? 60000 : 8000)
+    silence = setTimeout(request.do === "export" ? unanswered : probe, request.do === "export" ? 60000 : 2000)
     model.send_msg(request)
+  }
+  const unanswered = () => say(`The lab does not respond. ${model.in_page ? "Is the program still running?" : "It needs a running kernel: run its cell again."}`, "error")
+  // Without an answer, ask whether the program is there at all. If it has stopped, wait until it is
+  // started again: the address of the page holds points, settings and step.
+  const probe = async () => {
+    if (!model.in_page) { silence = setTimeout(unanswered, 6000); return }
+    try {
+      await fetch(location.pathname, { cache: "no-store" })
+      silence = setTimeout(unanswered, 6000)
+    } catch {
+      say("The program has stopped. Start rosenblatt lab again: this page will continue where it was.", "error")
+      const again = setInterval(async () => {
+        try { await fetch(location.pathname, { cache: "no-store" }) } catch { return }
+        clearInterval(again)
+        location.reload()
+      }, 1500)
+    }
   }
   const answered = () => {
     clearTimeout(silence)
@@ -163,34 +201,73 @@ export function render({ model }) {
     box.textContent = words || ""
     box.hidden = !words
     box.dataset.kind = kind || "note"
+    clearTimeout(fading)
+    if (words && kind !== "error") fading = setTimeout(() => say(""), 5000)
   }
 
   function draw() {
     const stage = $(".stage")
     if (view.planar) {
-      if (!stage.querySelector("svg")) stage.innerHTML = `<svg class="plane" tabindex="0" role="application"></svg>`
-      const svg = stage.querySelector("svg")
-      svg.setAttribute("viewBox", `0 0 ${size[0]} ${size[1]}`)
+      const sides = view.beside ? 2 : 1
+      if (stage.querySelectorAll("svg").length !== sides) {
+        stage.innerHTML = `<figure><figcaption hidden></figcaption><svg class="plane" tabindex="0" role="application"></svg></figure>
+          ${sides > 1 ? `<figure><figcaption></figcaption><svg class="second" role="img"></svg></figure>` : ""}`
+        stage.dataset.sides = sides
+        fitSize()
+      }
+      const [svg, second] = stage.querySelectorAll("svg"), captions = stage.querySelectorAll("figcaption")
       // Of several classes, the region of the chosen one has its colour and the others have none.
       const colour = `color-mix(in srgb, ${KINDS[view.target]} 20%, var(--surface))`
-      for (const [name, value] of [["--positive-soft", colour], ["--negative-soft", "var(--ground)"]]) {
-        if (view.labels) svg.style.setProperty(name, value)
-        else svg.style.removeProperty(name)
+      for (const picture of stage.querySelectorAll("svg")) {
+        picture.setAttribute("viewBox", `0 0 ${size[0]} ${size[1]}`)
+        for (const [name, value] of [["--positive-soft", colour], ["--negative-soft", "var(--ground)"]]) {
+          if (view.labels) picture.style.setProperty(name, value)
+          else picture.style.removeProperty(name)
+        }
       }
       svg.innerHTML = drawPlane(view, selected, size)
       svg.setAttribute("aria-label", describe())
+      captions[0].hidden = !view.beside
+      if (view.beside) {
+        second.innerHTML = drawPlane({ ...view, ...view.beside, update: null, last_line: [] }, null, size)
+        second.setAttribute("aria-label", `the second run, ${view.beside.titles[1]}: ${view.beside.wrong_count} on the wrong side`)
+        const tell = (run, title) => `<b>${text(title)}</b><br>updates ${run.updates} · errors ${run.wrong_count}${run.stop ? ` · ${text(run.stop.split(":")[0])}` : ""}`
+        captions[0].innerHTML = tell(view, view.beside.titles[0])
+        captions[1].innerHTML = tell(view.beside, view.beside.titles[1])
+      }
+      // Once per step: not again when the page is drawn for another reason.
+      const step = `${view.position} ${view.updates}`
+      if (step !== turned && !drag && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
+        for (const animation of svg.querySelectorAll("animate")) animation.beginElement()
+      }
+      turned = step
     } else stage.innerHTML = drawRows(view)
     root.dataset.planar = view.planar
     // A table is lower than a picture: put the chart below it.
     const home = $(view.planar ? ".side" : ".main")
     if ($(".proof").parentElement !== home) home.append($(".proof"))
-    for (const button of root.querySelectorAll("[data-mode]")) button.setAttribute("aria-checked", button.dataset.mode === mode)
+    const buttons = modes(view), classes = buttons.map(([, name]) => name).join("|")
+    if (!buttons.some(([name]) => name === mode)) mode = buttons[0][0]
+    if ($(".modes").dataset.for !== classes) {
+      $(".modes").innerHTML = buttons.map(([m, n, t], k) => `<button role="radio" data-mode="${m}" title="${t}">${
+        view.labels && m.startsWith("class") ? `<svg class="key kind-${k}" viewBox="-9 -9 18 18">${shape(k, 0, 0, 6)}</svg>` : ""}${text(n)}</button>`).join("")
+      $(".modes").dataset.for = classes
+    }
+    choose(".modes", "mode", mode)
+    if (!view.beside) which = 0
+    $(".which").hidden = !view.beside
+    choose(".which", "which", String(which))
+    $(".live").checked = view.live
+    $(".compare").checked = Boolean(view.beside)
+    const cloudy = view.loaded.startsWith("cloud ")
+    $(".noise").hidden = $(".again").hidden = !cloudy
+    $(".legend").hidden = !view.planar
     $(".counts").innerHTML = `epoch <b>${view.epoch}</b> · step <b>${view.position}</b> · updates <b>${view.updates}</b> · errors <b>${view.wrong_count}</b>`
     $(".play").textContent = playing ? "pause" : "play"
     $(".play").setAttribute("aria-pressed", playing)
     $(".step-text").setAttribute("aria-live", playing ? "off" : "polite")
     $(".back").disabled = $(".restart").disabled = view.position === 0
-    $(".step").disabled = $(".finish").disabled = $(".play").disabled = view.ended
+    for (const name of ["step", "finish", "play", "to-mistake", "to-epoch"]) $(`.${name}`).disabled = view.ended
     $(".undo").disabled = !view.can_undo
     $(".example").value = view.loaded
     $(".task").hidden = !view.task
@@ -206,15 +283,25 @@ export function render({ model }) {
     for (const [name, , kind] of CONTROLS) {
       const field = $(`#setting-${name}`)
       if (field === root.getRootNode().activeElement) continue
-      if (kind === "checkbox") field.checked = view.settings[name]
-      else field.value = kind === "text" ? view.settings[name].join(", ") : view.settings[name]
+      if (kind === "checkbox") field.checked = shownSettings()[name]
+      else field.value = kind === "text" ? shownSettings()[name].join(", ") : shownSettings()[name]
     }
-    const s = view.settings
+    const s = shownSettings()
     const other = s.rule !== "perceptron", batch = s.update === "batch" && !other
     const unused = { start: s.rule !== "perceptron", order: batch, seed: s.order === "in order" || batch, padding: !s.bias,
       degree: s.lift !== "polynomial", gamma: s.lift !== "rbf", threshold: s.mistake === "sign" || other,
       update: other, mistake: other, eta: other, C: s.rule !== "pa1" && s.rule !== "pa2", r: s.rule !== "arow" }
     for (const [name, off] of Object.entries(unused)) $(`[data-setting="${name}"]`).hidden = off
+  }
+
+  const shownSettings = () => (which && view.beside ? view.beside.settings : view.settings)
+  // Of a group of radio buttons only the chosen one is a stop of the Tab key.
+  const choose = (group, name, value) => {
+    for (const button of $(group).querySelectorAll("button")) {
+      const chosen = button.dataset[name] === value
+      button.setAttribute("aria-checked", chosen)
+      button.tabIndex = chosen ? 0 : -1
+    }
   }
 
   function drawText() {
@@ -234,10 +321,14 @@ export function render({ model }) {
     // The two curves are about a start at zero; the potential is about any.
     const potential = !view.proof.why_not && ($(".proof-view").value === "potential" || !view.proof.from_zero)
     $(".proof-kind").hidden = Boolean(view.proof.why_not) || !view.proof.from_zero
+    $(".proof h2").textContent = view.proof.why_not ? "Must it end?" : "Why it must end"
+    $(".epochs-card div").innerHTML = drawMistakes(view.beside ? [view.mistakes, view.beside.mistakes] : [view.mistakes])
+    $(".epochs-card h2").textContent = view.settings.rule === "perceptron" && !view.beside ? "Mistakes per epoch" : "Updates per epoch"
+    $(".epochs-card").hidden = !view.mistakes.length
     $(".proof div").innerHTML = view.proof.why_not ? `<p class="aside">${text(view.proof.why_not)}</p>`
       : potential ? drawPotential(view.proof) : drawProof(view.proof)
-    $(".space div").innerHTML = view.weight_space ? drawWeightSpace(view.weight_space)
-      : `<p class="aside">It is drawn for two weights only: two features without a bias, or one feature with a bias.</p>`
+    $(".space").hidden = !view.weight_space
+    $(".space div").innerHTML = view.weight_space ? drawWeightSpace(view.weight_space) : ""
   }
 
   const describe = () => {
@@ -265,11 +356,13 @@ export function render({ model }) {
     if (!view.planar || event.button) return
     const hit = event.target.closest(".point")
     if (playing) pause()
-    drag = { row: hit ? Number(hit.dataset.row) : null, from: [event.clientX, event.clientY], moved: false }
+    if (event.target.closest(".second")) return
+    drag = { row: hit ? Number(hit.dataset.row) : null, from: [event.clientX, event.clientY], moved: false, sprayed: null }
     if (hit) { $(".plane").setPointerCapture(event.pointerId); event.preventDefault(); $(".plane").focus({ preventScroll: true }) }
   })
   stage.addEventListener("pointermove", (event) => {
-    if (!drag || drag.row === null) return
+    if (!drag) return
+    if (drag.row === null) return spray(event)
     if (!drag.moved && Math.hypot(event.clientX - drag.from[0], event.clientY - drag.from[1]) < 4) return
     drag.moved = true
     const to = where(event)
@@ -277,15 +370,29 @@ export function render({ model }) {
     send({ do: "move", row: drag.row, to, live: true })
     draw()
   })
+  // What a click adds with the present mode; null if it adds nothing.
+  const added = (shift) => mode === "+1" || mode === "-1" ? { sign: (mode === "-1") === shift ? 1 : -1 }
+    : mode.startsWith("class ") ? { sign: 1, label: Number(mode.slice(6)) } : null
+  // A brush: points around the way of the pointer over free space.
+  function spray(event) {
+    const last = drag.sprayed || drag.from
+    if (!added(false) || !event.target.closest(".plane") || event.pointerType === "touch") return
+    if (Math.hypot(event.clientX - last[0], event.clientY - last[1]) < BRUSH) return
+    if (!drag.sprayed) stroke += 1
+    drag.sprayed = [event.clientX, event.clientY]
+    const blur = () => (Math.random() - 0.5) * BRUSH
+    const at = where({ clientX: event.clientX + blur(), clientY: event.clientY + blur() })
+    send({ do: "add", at, stroke, ...added(event.shiftKey) })
+  }
   stage.addEventListener("pointerup", (event) => {
     if (!drag) return
-    const { row, moved, from } = drag
+    const { row, moved, from, sprayed } = drag
     drag = null
+    if (sprayed) return draw()
     if (moved) return send({ do: "move", row, to: where(event) })
     if (row === null) {
       if (!event.target.closest(".plane") || Math.hypot(event.clientX - from[0], event.clientY - from[1]) > 8) return
-      const sign = mode === "-1" ? -1 : mode === "+1" ? 1 : 0
-      if (sign) send({ do: "add", at: where(event), sign: event.shiftKey ? -sign : sign })
+      if (added(false)) send({ do: "add", at: where(event), ...added(event.shiftKey) })
     } else if (mode === "flip") send({ do: "flip", row })
     else if (mode === "delete") { selected = null; send({ do: "delete", row }) }
     else { selected = selected === row ? null : row; draw() }
@@ -337,7 +444,14 @@ export function render({ model }) {
     // Keys handled here must not reach the notebook, which has its own shortcuts.
     const taken = () => { event.preventDefault(); event.stopPropagation() }
     if (inPlane && planeKey(event)) return taken()
-    const keys = { ArrowRight: () => act({ do: "step" }), ArrowLeft: () => act({ do: "back" }), Home: () => act({ do: "restart" }),
+    if (target.closest("[role=radiogroup]") && /^Arrow/.test(event.key)) {
+      const group = [...target.closest("[role=radiogroup]").querySelectorAll("button")]
+      const next = group[(group.indexOf(target) + (/Right|Down/.test(event.key) ? 1 : group.length - 1)) % group.length]
+      next.click()
+      next.focus()
+      return taken()
+    }
+    const keys = { m: () => act({ do: "mistake" }), e: () => act({ do: "epoch" }), l: () => act({ do: "live", on: !view.live }), ArrowRight: () => act({ do: "step" }), ArrowLeft: () => act({ do: "back" }), Home: () => act({ do: "restart" }),
       End: () => act({ do: "finish" }), " ": () => (playing ? pause() : play()) }
     if (event.key === " " && target.closest("button")) return
     if (keys[event.key]) { keys[event.key](); taken() }
@@ -345,16 +459,29 @@ export function render({ model }) {
   listener.addEventListener("keydown", onKey)
 
   // Buttons, menus and fields.
-  for (const name of ["step", "back", "restart", "finish", "clear", "undo", "fit"]) $(`.${name}`).addEventListener("click", () => { if (name === "clear") selected = null; act({ do: name }) })
+  for (const name of ["step", "back", "restart", "finish", "to-mistake", "to-epoch", "clear", "undo", "fit"]) $(`.${name}`).addEventListener("click", () => { if (name === "clear") selected = null; act({ do: name.replace("to-", "") }) })
   $(".play").addEventListener("click", () => (playing ? pause() : play()))
-  $(".modes").addEventListener("click", (event) => { if (event.target.dataset.mode) { mode = event.target.dataset.mode; draw() } })
+  $(".modes").addEventListener("click", (event) => { const button = event.target.closest("button"); if (button) { mode = button.dataset.mode; draw() } })
+  $(".which").addEventListener("click", (event) => { if (event.target.dataset.which) { which = Number(event.target.dataset.which); draw() } })
+  $(".live").addEventListener("change", (event) => act({ do: "live", on: event.target.checked }))
+  $(".compare").addEventListener("change", (event) => { which = event.target.checked ? 1 : 0; act({ do: "compare", on: event.target.checked }) })
+  const scatter = (name) => act({ do: "cloud", name, noise: Number($(".noise input").value), seed: cloud })
+  $(".noise input").addEventListener("input", () => { if (!pending) scatter(view.loaded.slice(6)) })
+  $(".noise input").addEventListener("change", () => scatter(view.loaded.slice(6)))
+  $(".again").addEventListener("click", () => { cloud += 1; scatter(view.loaded.slice(6)) })
+  $(".close-hint").addEventListener("click", () => {
+    $(".hint").hidden = true
+    try { localStorage.setItem(SEEN, "1") } catch { /* it is shown again next time */ }
+  })
+  if (model.in_page) { try { $(".hint").hidden = Boolean(localStorage.getItem(SEEN)) } catch { /* without storage there is no hint */ } }
   $(".speed input").addEventListener("input", (event) => { speed = SPEEDS[event.target.value]; draw() })
   $(".example").addEventListener("change", (event) => {
     const name = event.target.value
     selected = null
     event.target.blur()
     if (!name) return draw()
-    act(name.startsWith("scene ") ? { do: "scene", name: name.slice(6) } : { do: "example", name })
+    if (name.startsWith("cloud ")) scatter(name.slice(6))
+    else act(name.startsWith("scene ") ? { do: "scene", name: name.slice(6) } : { do: "example", name })
   })
   $(".target").addEventListener("change", (event) => { event.target.blur(); act({ do: "choose", target: Number(event.target.value) }) })
   $(".proof-view").addEventListener("change", (event) => { event.target.blur(); draw() })
@@ -364,7 +491,7 @@ export function render({ model }) {
     let given = type === "checkbox" ? checked : type === "number" ? (value === "" ? null : Number(value)) : value
     if (name === "start") given = value.split(/[\s,;]+/).filter(Boolean).map((part) => (Number.isFinite(Number(part)) ? Number(part) : part))
     event.target.blur()
-    act({ do: "configure", changes: { [name]: given } })
+    act({ do: "configure", changes: { [name]: given }, beside: which === 1 })
   })
   $(".file").addEventListener("change", async (event) => {
     const [file] = event.target.files
@@ -372,7 +499,11 @@ export function render({ model }) {
     if (!file) return
     if (file.size > model.upload_limit) return say(`${file.name} is larger than ${model.upload_limit / 1e6} MB, the limit of the lab.`, "error")
     selected = null
-    act({ do: "csv", text: await file.text(), name: file.name })
+    let content
+    try { content = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer()) } catch {
+      return say(`${file.name} is not UTF-8. Save it as UTF-8 (in a spreadsheet: "CSV UTF-8") and load it again. Or is this a binary file?`, "error")
+    }
+    act({ do: "csv", text: content, name: file.name })
   })
   $(".export").addEventListener("change", (event) => {
     const kind = event.target.value
@@ -452,11 +583,19 @@ export function render({ model }) {
   }
   if (model.in_page) { addEventListener("hashchange", restore); restore() }
   else $(".share").hidden = true
-  // One unit per pixel, so that text keeps its size.
+  // One unit per pixel, so that text keeps its size. Two pictures share the width if there is room.
+  let room = size[0]
+  const fitSize = () => {
+    const aside = stage.dataset.sides === "2" && room > 640
+    stage.dataset.aside = aside
+    const width = Math.max(aside ? Math.floor((room - 12) / 2) : room, 240)
+    size = [width, Math.round(Math.min(width * (aside ? 0.95 : 0.78), 620))]
+  }
   new ResizeObserver(([entry]) => {
     const width = Math.round(Math.max(entry.contentRect.width, 260))
-    if (width === size[0]) return
-    size = [width, Math.round(Math.min(width * 0.78, 620))]
+    if (width === room) return
+    room = width
+    fitSize()
     draw()
   }).observe(stage)
   draw()

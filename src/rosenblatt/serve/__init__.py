@@ -1,0 +1,28 @@
+"""Online learning as a service: predict, see the label, count the mistake, learn, lose nothing.
+
+``rows``
+    Rows from outside, checked and spelled by the columns of a model.
+``record``
+    The progressive error, and an alarm when it rises.
+``online``
+    A model that learns the labels of a log: equal logs give equal bits.
+``log``, ``postgres``
+    The log of predictions and labels, in SQLite or PostgreSQL.
+``engine``
+    Answers requests in batches: score, log, learn.
+``app``, ``openapi``
+    The HTTP service, its limits, and its description.
+``replay``
+    The model of any moment of a log, without some rows, or by another rule.
+"""
+
+from __future__ import annotations
+
+from rosenblatt._lazy import lazily
+
+_HOME: dict[str, str | None] = {
+    "replay": "rosenblatt.serve.replay",
+    "serve": "rosenblatt.serve.app",
+}
+__all__ = sorted(_HOME)
+__getattr__, __dir__ = lazily(__name__, _HOME, globals())

@@ -1,0 +1,523 @@
+"""The HTTP service: what it answers, to whom, and how much of it."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import json
+import os
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from rosenblatt import __version__
+from rosenblatt.errors import MissingExtraError, OptionError
+from rosenblatt.serve.engine import Busy, Call, Engine, Labels, NewLabel, Predict, UnknownId, say
+from rosenblatt.serve.log import LogError, new_id
+from rosenblatt.serve.openapi import description
+from rosenblatt.serve.rows import TooManyRows, label_of, parse_arrow, parse_json, parse_lines
+
+if find_spec("starlette") is None or find_spec("uvicorn") is None:
+    raise MissingExtraError("the service", "serve")
+
+from starlette.applications import Starlette
+from starlette.background import BackgroundTask
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+PORT = 7674
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_JSON, _LINES = "application/json", ("application/x-ndjson", "application/jsonl")
+_ARROW = "application/vnd.apache.arrow.stream"
+_STATIC = {
+    "/": ("rosenblatt.serve", "static/index.html", "text/html"),
+    "/page.js": ("rosenblatt.serve", "static/page.js", "text/javascript"),
+    "/page.css": ("rosenblatt.serve", "static/page.css", "text/css"),
+    "/style.css": ("rosenblatt.lab", "static/style.css", "text/css"),
+}
+# What needs no token: they hold no data.
+_OPEN = {*_STATIC, "/health", "/openapi.json"}
+_HEADERS = [
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; script-src 'self'; style-src 'self'; "
+     b"connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+     b"frame-ancestors 'none'"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a request may ask for.
+
+    Attributes
+    ----------
+    body : int
+        Bytes of a body.
+    rows : int
+        Rows, or labels, of a request.
+    seconds : float
+        For the body to arrive, and then for the answer.
+    waiting : int
+        Rows of all requests that may wait; more are refused.
+    """
+
+    body: int = 8 << 20
+    rows: int = 10_000
+    seconds: float = 30.0
+    waiting: int = 20_000
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Who may do what: one token for predicting and looking, one for labelling too."""
+
+    predict: str | None = None
+    label: str | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> Tokens:
+        """The tokens of a file with the lines ``predict TOKEN`` and ``label TOKEN``."""
+        tokens: dict[str, str] = {}
+        for line in path.read_text().splitlines():
+            name, _, token = line.strip().partition(" ")
+            if not name or name.startswith("#"):
+                continue
+            token = token.strip()
+            if name not in ("predict", "label") or len(token) < 16 or not token.isascii():
+                raise OptionError(
+                    f"{path}: expected lines 'predict TOKEN' and 'label TOKEN', with tokens of at "
+                    "least 16 characters (python -c 'import secrets; print(secrets.token_hex())')"
+                )
+            tokens[name] = token
+        if set(tokens) != {"predict", "label"} or tokens["predict"] == tokens["label"]:
+            raise OptionError(f"{path}: two different tokens are needed, for predict and label")
+        return cls(**tokens)
+
+    def allow(self, header: str, labels: bool) -> bool:
+        """Whether an Authorization header allows predicting, or labelling."""
+        kind, _, token = header.partition(" ")
+        given = token.strip().encode() if kind.lower() == "bearer" else b""
+        # Both are always compared, each in constant time.
+        may_label = hmac.compare_digest(given, (self.label or "").encode())
+        may_predict = hmac.compare_digest(given, (self.predict or "").encode())
+        return bool(given) and (may_label or (may_predict and not labels))
+
+
+class Guard:
+    """Refuses requests for other hosts, from other origins or without a token; counts them all.
+
+    A page of another site can send requests to this machine through the user's browser. So a
+    request must name a host that the service is known by (or its name may be one that a stranger
+    points here), and if it comes from a page, that must be a page of the service.
+    """
+
+    def __init__(self, app: Any, hosts: Sequence[str], tokens: Tokens | None) -> None:
+        self.app, self.tokens = app, tokens
+        self.hosts = {host.lower() for host in hosts}
+        self.requests: Counter[tuple[str, int]] = Counter()
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began, path = time.perf_counter(), scope["path"]
+
+        async def sending(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *_HEADERS]
+                known = path if path in _PATHS else "other"
+                self.requests[known, message["status"]] += 1
+                self.seconds[known] += time.perf_counter() - began
+            await send(message)
+
+        refusal = self._refusal(scope)
+        await (self.app if refusal is None else refusal)(scope, receive, sending)
+
+    def _refusal(self, scope: Any) -> Response | None:
+        headers = dict(scope["headers"])  # the last of several
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+        if name not in self.hosts:
+            return _error(421, "the service is not known by this name: start it with --name NAME")
+        origin = headers.get(b"origin")
+        if origin is not None and origin.decode("latin-1").lower().partition("://")[2] != host:
+            return _error(403, "pages of other sites may not use the service")
+        if self.tokens is None or scope["path"] in _OPEN:
+            return None
+        header = headers.get(b"authorization", b"").decode("latin-1")
+        if self.tokens.allow(header, labels=scope["path"] == "/v1/label"):
+            return None
+        return _error(401, "a token is needed: Authorization: Bearer TOKEN", "Bearer")
+
+
+def _error(status: int, message: str, challenge: str | None = None) -> JSONResponse:
+    headers = {} if challenge is None else {"WWW-Authenticate": challenge}
+    if status == 429:
+        headers["Retry-After"] = "1"
+    return JSONResponse({"error": message}, status, headers)
+
+
+# The first that fits decides.
+_STATUS: list[tuple[type[Exception], int]] = [
+    (Busy, 429), (UnknownId, 404), (TooManyRows, 413), (LogError, 503), (ValueError, 400),
+]  # fmt: skip
+
+
+def _answering(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """A handler whose exceptions become answers."""
+
+    async def answer(self: Service, request: Request) -> Response:
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                return await handler(self, request)
+        except TimeoutError:
+            return _error(504, f"there was no answer within {self.limits.seconds:g} seconds")
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except tuple(kind for kind, _ in _STATUS) as error:
+            status = next(code for kind, code in _STATUS if isinstance(error, kind))
+            return _error(status, str(error))
+
+    return answer
+
+
+class Service:
+    """The answers of the service, by one engine."""
+
+    def __init__(self, engine: Engine, limits: Limits) -> None:
+        self.engine, self.limits = engine, limits
+        self.engine.most_waiting = limits.waiting
+        self.guard: Guard | None = None
+
+    # Rows and labels
+
+    async def _items(self, request: Request) -> tuple[list[Any], str]:
+        """The items in a body, and its form: one, many or lines."""
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind not in (_JSON, *_LINES, _ARROW):
+            kinds = f"{_JSON}, {_LINES[0]} or {_ARROW}"
+            raise HTTPException(415, f"the Content-Type must be {kinds}")
+        length = request.headers.get("content-length", "0")
+        body = bytearray()
+        if length.isdigit() and int(length) <= self.limits.body:
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > self.limits.body:
+                    break
+        if len(body) > self.limits.body or not length.isdigit() or int(length) > self.limits.body:
+            raise HTTPException(413, f"a body may have {self.limits.body:,} bytes")
+        if kind == _ARROW:
+            return parse_arrow(bytes(body), self.limits.rows), "many"
+        if kind in _LINES:
+            return parse_lines(bytes(body), self.limits.rows), "lines"
+        value = parse_json(bytes(body))
+        if not isinstance(value, list):
+            return [value], "one"
+        if len(value) > self.limits.rows:
+            raise TooManyRows(self.limits.rows)
+        return value, "many"
+
+    @staticmethod
+    def _answers(answers: list[Any], form: str) -> Response:
+        if form == "lines":
+            lines = "".join(json.dumps(answer) + "\n" for answer in answers)
+            return Response(lines, media_type=_LINES[0])
+        return Response(json.dumps(answers[0] if form == "one" else answers), media_type=_JSON)
+
+    @_answering
+    async def predict(self, request: Request) -> Response:
+        """The predicted labels of rows."""
+        query = request.query_params
+        values, form = await self._items(request)
+        rows = [self.engine.reader.row(value) for value in values]
+        explain = _flag(query, "explain", False)
+        if explain and len(rows) > 100:
+            raise TooManyRows(100)
+        top = _number(query, "top", 1, 1, 1000)
+        keep = self.engine.log is not None and _flag(query, "keep", True)
+        return self._answers(await self.engine.submit(Predict(rows, top, explain, keep)), form)
+
+    @_answering
+    async def label(self, request: Request) -> Response:
+        """Take labels, and say what becomes of each."""
+        if self.engine.log is None:
+            raise HTTPException(409, "the service does not learn: start it with --learn --log LOG")
+        values, form = await self._items(request)
+        labels = [self._label_of(value) for value in values]
+        return self._answers(await self.engine.submit(Labels(labels)), form)
+
+    def _label_of(self, value: Any) -> NewLabel:
+        if not isinstance(value, dict) or "label" not in value:
+            raise ValueError("a label is an object with the fields id and label")
+        strange = sorted(set(value) - {"id", "label", "weight", "row"})
+        if strange:
+            raise ValueError(f"a label has no field {strange[0][:40]!r}: id, label, weight, row")
+        row, id = value.get("row"), value.get("id")
+        if id is None and row is not None:
+            id = new_id(time.time())
+        if not (isinstance(id, str) and 0 < len(id) <= 100 and id.isprintable()):
+            raise ValueError("an id is a text of 1 to 100 printable characters")
+        weight = value.get("weight", 1.0)
+        if isinstance(weight, bool) or not isinstance(weight, int | float):
+            raise ValueError("a weight is a number from 0 to 1,000,000")
+        if not 0 <= weight <= 1e6:
+            raise ValueError("a weight is a number from 0 to 1,000,000")
+        checked = None if row is None else self.engine.reader.row(row)
+        return NewLabel(id, label_of(value["label"]), float(weight), checked)
+
+    # What the service knows
+
+    @_answering
+    async def model(self, request: Request) -> Response:
+        """The file of the current model, unless the client has it."""
+        engine = self.engine
+        tag = f'"{engine.identity}-{engine.version}"'
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers={"ETag": tag})
+
+        def copied() -> Any:
+            if engine.online is None:
+                return engine.current, 0
+            if len(engine.online.classes) < 2:
+                raise ValueError("there is no model yet: labels of two classes are needed")
+            return engine.online.exported(), engine.online.position
+
+        model, version = await engine.submit(Call(copied))
+        descriptor, name = tempfile.mkstemp(suffix=".model")
+        os.close(descriptor)
+        await asyncio.to_thread(model.save, name)
+        headers = {"ETag": f'"{engine.identity}-{version}"', "X-Model-Version": str(version)}
+        return FileResponse(
+            name,
+            media_type="application/octet-stream",
+            filename="current.model",
+            headers=headers,
+            background=BackgroundTask(Path(name).unlink, missing_ok=True),
+        )
+
+    @_answering
+    async def history(self, request: Request) -> Response:
+        """The progressive error over time and by class, alarms, and the latest mistakes."""
+        count = _number(request.query_params, "mistakes", 10, 0, 100)
+        return JSONResponse(await self.engine.submit(Call(lambda: self._history(count))))
+
+    def _history(self, count: int) -> dict[str, Any]:
+        engine, mistakes = self.engine, []
+        plain: dict[str, Any] = {"classes": list(engine.current.classes)}
+        if engine.online is not None and engine.log is not None:
+            record = engine.online.record
+            plain |= record.to_json()
+            plain["error"] = record.error if record.labels else None
+            for event in engine.log.mistakes(count):
+                mistake = {"id": event.id, "time": event.time, "label": event.label}
+                mistake |= {"predicted": event.predicted, "row": None, "explanation": []}
+                if not isinstance(event.content, bytes):
+                    mistake["row"] = event.content
+                    if len(engine.online.classes) > 1:
+                        mistake["explanation"] = engine.explained(event.content, event.predicted, 8)
+                mistakes.append(mistake)
+        return plain | {
+            "version": engine.version,
+            "learns": engine.log is not None,
+            "columns": [c.name for c in engine.reader.features.columns],
+            "parameters": engine.current.parameters,
+            "unseen": engine.unseen,
+            "features": len(engine.current.columns),
+            "mistaken": mistakes,
+        }
+
+    async def health(self, request: Request) -> Response:
+        """Whether the service answers and learns."""
+        engine = self.engine
+        plain = {"status": "ok", "version": engine.version, "package": __version__}
+        plain |= {"learner": engine.is_learner, "waiting": engine.waiting}
+        if engine.failure is not None:
+            plain |= {"status": "the model learns no more", "reason": engine.failure}
+        return JSONResponse(plain, 200 if engine.failure is None else 503)
+
+    async def metrics(self, request: Request) -> Response:
+        """The numbers of the service in the text format of Prometheus."""
+        engine, lines = self.engine, []
+        assert self.guard is not None
+
+        def add(name: str, kind: str, values: dict[str, float]) -> None:
+            lines.append(f"# TYPE rosenblatt_{name} {kind}")
+            lines.extend(f"rosenblatt_{name}{labels} {value}" for labels, value in values.items())
+
+        requests = self.guard.requests.items()
+        add("requests_total", "counter",
+            {f'{{path="{p}",status="{s}"}}': n for (p, s), n in sorted(requests)})  # fmt: skip
+        add("request_seconds_total", "counter",
+            {f'{{path="{p}"}}': n for p, n in sorted(self.guard.seconds.items())})  # fmt: skip
+        for name in ("predictions", "accepted", "corrected", "repeated", "errors"):
+            what = name if name in ("predictions", "errors") else f"labels_{name}"
+            add(f"{what}_total", "counter", {"": engine.counts[name]})
+        add("waiting_rows", "gauge", {"": engine.waiting})
+        add("unseen_share", "gauge", {"": engine.unseen})
+        add("version", "gauge", {"": engine.version})
+        add("is_learner", "gauge", {"": int(engine.is_learner)})
+        if engine.online is not None:
+            record = engine.online.record
+            add("counted_labels", "gauge", {"": record.labels})
+            add("counted_mistakes", "gauge", {"": record.mistakes})
+            add("drift_alarms_total", "counter", {"": len(record.alarms)})
+        return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
+
+
+def _flag(query: Any, name: str, default: bool) -> bool:
+    value = query.get(name, str(default).lower())
+    if value not in ("true", "false"):
+        raise ValueError(f"{name} is true or false")
+    return bool(value == "true")
+
+
+def _number(query: Any, name: str, default: int, least: int, most: int) -> int:
+    value = query.get(name, str(default))
+    if not (value.isascii() and value.isdigit() and len(value) < 9 and least <= int(value) <= most):
+        raise ValueError(f"{name} is a number from {least} to {most}")
+    return int(value)
+
+
+_PATHS = {
+    "/v1/predict": ("predict", "POST"), "/v1/label": ("label", "POST"),
+    "/v1/model": ("model", "GET"), "/v1/history": ("history", "GET"),
+    "/health": ("health", "GET"), "/metrics": ("metrics", "GET"),
+}  # fmt: skip
+
+
+def make_app(
+    engine: Engine,
+    *,
+    limits: Limits = Limits(),
+    tokens: Tokens | None = None,
+    hosts: Sequence[str] = LOOPBACK,
+) -> Guard:
+    """The ASGI application of a service; the engine opens when it starts.
+
+    Examples
+    --------
+    >>> from rosenblatt import train
+    >>> frame = {"label": ["pos", "neg"] * 20, "text": ["good and fun", "bad and dull"] * 20}
+    >>> app = make_app(Engine(train(frame, text="text", epochs=3)))
+    >>> sorted(app.hosts)
+    ['127.0.0.1', '::1', 'localhost']
+    """
+    service = Service(engine, limits)
+
+    async def failed(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        answer = _error(error.status_code, error.detail)
+        answer.headers.update(error.headers or {})
+        return answer
+
+    async def crashed(request: Request, error: Exception) -> Response:
+        say("error", error=type(error).__name__)
+        return _error(500, "the service failed to answer; its log says why")
+
+    def static(place: tuple[str, str, str]) -> Callable[[Request], Response]:
+        package, name, kind = place
+        content = (files(package) / name).read_bytes()
+        return lambda request: Response(content, media_type=kind)
+
+    def openapi(request: Request) -> Response:
+        return JSONResponse(description(engine.reader.features, limits, tokens is not None))
+
+    @asynccontextmanager
+    async def lifespan(app: Any) -> AsyncIterator[None]:
+        await asyncio.to_thread(engine.open)
+        task = asyncio.create_task(engine.run())
+        await asyncio.sleep(0)
+        yield
+        engine.stop()
+        await task
+        await asyncio.to_thread(engine.close)
+        say("stopped", version=engine.version)
+
+    routes = [
+        Route(path, getattr(service, name), methods=[method])
+        for path, (name, method) in _PATHS.items()
+    ]
+    routes += [Route(path, static(place)) for path, place in _STATIC.items()]
+    app = Starlette(
+        routes=[*routes, Route("/openapi.json", openapi)],
+        lifespan=lifespan,
+        exception_handlers={HTTPException: failed, Exception: crashed},
+    )
+    service.guard = Guard(app, hosts, tokens)
+    return service.guard
+
+
+def serve(
+    engine: Engine,
+    *,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    names: Sequence[str] = (),
+    tokens: Tokens | None = None,
+    limits: Limits = Limits(),
+) -> None:
+    """Serve until SIGTERM or Ctrl-C; what was accepted by then is finished.
+
+    Parameters
+    ----------
+    engine : Engine
+        The model and its log.
+    host, port
+        Where to listen. Other machines reach an address other than the default, so that it needs
+        tokens.
+    names
+        Further host names that the service is known by.
+    tokens, limits
+        See :class:`Tokens` and :class:`Limits`.
+    """
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets)
+            if self.started:
+                at = self.servers[0].sockets[0].getsockname()
+                say("ready", host=at[0], port=at[1], version=engine.version)
+
+    if tokens is None and not _is_loopback(host):
+        raise OptionError(
+            f"other machines can reach {host}: give --token-file, or listen at 127.0.0.1"
+        )
+    hosts = [*LOOPBACK, *names, *([] if host in ("0.0.0.0", "::") else [host.strip("[]")])]
+    app = make_app(engine, limits=limits, tokens=tokens, hosts=hosts)
+    config = uvicorn.Config(
+        app,
+        host=host.strip("[]"),
+        port=port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=int(limits.seconds) + 5,
+        backlog=1024,
+        limit_concurrency=2000,
+    )
+    Server(config).run()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"

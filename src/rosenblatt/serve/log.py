@@ -1,0 +1,373 @@
+"""The log of a service: predictions that may be labelled, and their labels in order.
+
+What is in the log is on disk before it is acknowledged. The model is a function of its start and
+of the labels in their order; snapshots only save time. There are two stores: a file of SQLite, and
+PostgreSQL (:mod:`rosenblatt.serve.postgres`), which several servers on several machines share.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+import sqlite3
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rosenblatt.atomic_files import acquire_lock
+from rosenblatt.errors import DataError, OptionError
+from rosenblatt.models import tensorfile
+from rosenblatt.serve.online import Event, Online, Start
+from rosenblatt.serve.rows import Row
+
+_SCHEMA = """
+CREATE TABLE blobs (name TEXT, part INTEGER, content BLOB, PRIMARY KEY (name, part));
+CREATE TABLE predictions (
+  id TEXT PRIMARY KEY, at REAL, columns TEXT, features BLOB, predicted TEXT, version BIGINT
+);
+CREATE TABLE labels (
+  position {serial}, id TEXT, at REAL, label TEXT, weight REAL, replaced TEXT
+);
+CREATE INDEX labels_of_predictions ON labels (id);
+"""
+_PART = 16 << 20  # bytes of a blob in one row
+_SOME = 500  # parameters of a statement
+
+
+class LogError(RuntimeError):
+    """The log cannot be read or written now; nothing of what was asked is in it."""
+
+
+class Prediction(NamedTuple):
+    """A prediction that may be labelled."""
+
+    id: str
+    at: float
+    row: Row
+    predicted: str | None
+    version: int
+
+
+class Known(NamedTuple):
+    """What the log has of an id: the prediction, and its last label."""
+
+    predicted: str | None
+    label: str | None
+    weight: float
+
+
+def new_id(at: float) -> str:
+    """An id that no other prediction has; ids made later sort after it, for the sake of indices."""
+    return f"{int(at * 1000):012x}{secrets.token_hex(6)}"
+
+
+class Log(ABC):
+    """A log in some store.
+
+    All methods but :meth:`save_snapshot` are called by one thread at a time.
+    """
+
+    name: str  # as messages show it
+    serial = "INTEGER PRIMARY KEY AUTOINCREMENT"
+    failures: tuple[type[Exception], ...]
+
+    # What the stores do in their own way
+
+    @abstractmethod
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run a statement with ? for values; returns its rows."""
+
+    @abstractmethod
+    def run_many(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
+        """Run a statement for each of several values."""
+
+    @abstractmethod
+    @contextmanager
+    def transaction(self, orders: bool = False) -> Iterator[None]:
+        """All or nothing of what the block writes; LogError if it fails.
+
+        With `orders`, no other server writes labels until it ends: positions are in the order of
+        commits, so that no reader sees a position before a smaller one.
+        """
+
+    @abstractmethod
+    def become_learner(self) -> bool:
+        """Whether this process is the learner of the log now; there is one at most."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the connection, and be the learner no more."""
+
+    @abstractmethod
+    def exists(self) -> bool:
+        """Whether the log was begun."""
+
+    # The start
+
+    def begin(self, start: Start) -> None:
+        """Make the tables and store the start."""
+        with self.transaction(orders=True):
+            if self.exists():
+                return
+            for statement in _SCHEMA.format(serial=self.serial).split(";"):
+                if statement.strip():
+                    self.run(statement)
+            about = start.to_json() | {"log": secrets.token_hex(8)}
+            self.put_blob("about", json.dumps(about).encode())
+            if start.model is not None:
+                with tempfile.TemporaryDirectory() as folder:
+                    path = Path(folder) / "start.model"
+                    start.model.save(path)
+                    self.put_blob("start", path.read_bytes())
+
+    def start(self) -> Start:
+        """What the log began with."""
+        about = self.about()
+        return Start.from_json(about, self.blob("start"))
+
+    def about(self) -> dict[str, Any]:
+        """The plain data of the start, with the identity of the log."""
+        if not self.exists():
+            raise DataError(f"{self.name} is not a log: begin it with rosenblatt serve --learn")
+        return json.loads(self.blob("about") or b"{}")
+
+    def put_blob(self, name: str, content: bytes) -> None:
+        """Store bytes under a name, in the transaction that is open."""
+        self.run("DELETE FROM blobs WHERE name = ?", [name])
+        parts = [content[at : at + _PART] for at in range(0, len(content), _PART)]
+        for part, piece in enumerate(parts):
+            self.run("INSERT INTO blobs VALUES (?, ?, ?)", [name, part, piece])
+
+    def blob(self, name: str) -> bytes | None:
+        """The bytes of a name."""
+        rows = self.run("SELECT content FROM blobs WHERE name = ? ORDER BY part", [name])
+        return b"".join(bytes(row[0]) for row in rows) if rows else None
+
+    # Predictions and labels
+
+    def add_predictions(self, predictions: Iterable[Prediction]) -> None:
+        """Write predictions, in the transaction that is open."""
+        self.run_many(
+            "INSERT INTO predictions VALUES (?, ?, ?, NULL, ?, ?)",
+            [
+                (p.id, p.at, json.dumps(p.row, ensure_ascii=False), p.predicted, p.version)
+                for p in predictions
+            ],
+        )
+
+    def add_labels(self, labels: Sequence[tuple[str, float, str, float, str | None]]) -> None:
+        """Write labels: id, time, label, weight, and the label that it replaces."""
+        columns = "id, at, label, weight, replaced"
+        self.run_many(f"INSERT INTO labels ({columns}) VALUES (?, ?, ?, ?, ?)", labels)
+
+    def known(self, ids: Sequence[str]) -> dict[str, Known]:
+        """What the log has of some ids."""
+        known: dict[str, Known] = {}
+        for at in range(0, len(ids), _SOME):
+            some = ids[at : at + _SOME]
+            marks = ", ".join("?" * len(some))
+            for id, *rest in self.run(
+                "SELECT p.id, p.predicted, l.label, l.weight FROM predictions p LEFT JOIN labels l "
+                "ON l.position = (SELECT max(position) FROM labels WHERE labels.id = p.id) "
+                f"WHERE p.id IN ({marks})",
+                some,
+            ):
+                known[id] = Known(*rest)
+        return known
+
+    def time(self) -> float:
+        """The time now, but not before that of the last label, whatever the clock says."""
+        last = self.run("SELECT at FROM labels ORDER BY position DESC LIMIT 1")
+        return max(time.time(), last[0][0] if last else 0.0)
+
+    def events(self, after: int, most: int) -> list[Event]:
+        """The next labels after a position, in their order."""
+        return self._events("WHERE l.position > ? ORDER BY l.position LIMIT ?", [after, most])
+
+    def mistakes(self, most: int) -> list[Event]:
+        """The latest labels that differ from what was predicted."""
+        last = "SELECT max(position) FROM labels"
+        return self._events(
+            f"WHERE l.position > ({last}) - 10000 AND p.predicted <> l.label "
+            "ORDER BY l.position DESC LIMIT ?",
+            [most],
+        )
+
+    def _events(self, which: str, values: Sequence[Any]) -> list[Event]:
+        rows = self.run(
+            "SELECT l.position, l.id, l.at, l.label, l.weight, l.replaced, p.predicted, p.version, "
+            f"p.columns, p.features FROM labels l JOIN predictions p ON p.id = l.id {which}",
+            values,
+        )
+        return [
+            Event._make([*row, json.loads(columns) if columns is not None else bytes(features)])
+            for *row, columns, features in rows
+        ]
+
+    def events_at(self, positions: Sequence[int]) -> Iterator[list[Event]]:
+        """The labels at some positions, in parts."""
+        for at in range(0, len(positions), _SOME):
+            part = positions[at : at + _SOME]
+            yield self._events(f"WHERE l.position IN ({', '.join('?' * len(part))})", part)
+
+    def versions(self) -> list[tuple[int, int]]:
+        """The positions of all labels with the version that predicted their row, sorted by it."""
+        return [
+            (int(position), int(version))
+            for position, version in self.run(
+                "SELECT l.position, p.version FROM labels l JOIN predictions p ON p.id = l.id "
+                "ORDER BY p.version, l.position"
+            )
+        ]
+
+    def last_position(self, until: float = math.inf) -> int:
+        """The position of the last label, up to a time; times never fall."""
+        if until == math.inf:
+            last = self.run("SELECT max(position) FROM labels")
+        else:
+            last = self.run("SELECT max(position) FROM labels WHERE at <= ?", [until])
+        return int(last[0][0] or 0)
+
+    # Retention
+
+    def forgettable(self, before: float, most: int) -> list[tuple[str, Row]]:
+        """Labelled rows of predictions before a time whose columns the log still has."""
+        rows = self.run(
+            "SELECT id, columns FROM predictions WHERE at < ? AND columns IS NOT NULL "
+            "AND EXISTS (SELECT 1 FROM labels WHERE labels.id = predictions.id) LIMIT ?",
+            [before, most],
+        )
+        return [(id, json.loads(columns)) for id, columns in rows]
+
+    def forget(self, features: Sequence[tuple[bytes, str]], before: float) -> None:
+        """Replace the columns of rows by their features; drop predictions without a label."""
+        with self.transaction(orders=True):
+            self.run_many(
+                "UPDATE predictions SET columns = NULL, features = ? WHERE id = ?", features
+            )
+            self.run(
+                "DELETE FROM predictions WHERE at < ? AND columns IS NOT NULL "
+                "AND NOT EXISTS (SELECT 1 FROM labels WHERE labels.id = predictions.id)",
+                [before],
+            )
+
+    # Snapshots
+
+    @abstractmethod
+    def save_snapshot(self, arrays: dict[str, Any], about: dict[str, Any]) -> None:
+        """Replace the snapshot; may be called by another thread."""
+
+    @abstractmethod
+    @contextmanager
+    def snapshot(self) -> Iterator[Path | None]:
+        """The file of the last snapshot, if there is one."""
+
+    def online(self, use_snapshot: bool = True) -> tuple[Online, str]:
+        """The model of the last snapshot or of the start, and a note if the former is of no use."""
+        start, note = self.start(), ""
+        with self.snapshot() as path:
+            if use_snapshot and path is not None:
+                try:
+                    online = Online.restored(start, path)
+                    _, about = tensorfile.read(path)
+                    if about.get("log") == self.about()["log"]:
+                        if online.position <= self.last_position():
+                            return online, ""
+                        note = "it is ahead of the log"
+                    else:
+                        note = "it is of another log"
+                except (ValueError, OSError) as error:
+                    note = str(error)
+        return Online(start), note and f"the snapshot is of no use, all labels are replayed: {note}"
+
+
+class SqliteLog(Log):
+    """A log in a file of SQLite, for servers on one machine."""
+
+    failures = (sqlite3.Error,)
+
+    def __init__(self, path: Path, *, create: bool = True) -> None:
+        self.path, self.name = path, str(path)
+        if not create and not path.exists():
+            raise DataError("there is no such log", path=path)
+        if not path.parent.is_dir():
+            raise OptionError(f"the log cannot be written to {path}: there is no such folder")
+        self._learner: Any = None
+        try:
+            self._connection = sqlite3.connect(
+                path, timeout=2.0, isolation_level=None, check_same_thread=False
+            )
+            for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
+                self._connection.execute(f"PRAGMA {pragma}")
+        except sqlite3.Error as error:
+            raise DataError(f"this is not a log: {error}", path=path) from None
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run a statement."""
+        try:
+            return self._connection.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise LogError(f"{self.name}: {error}") from None
+
+    def run_many(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
+        """Run a statement for each of several values."""
+        try:
+            self._connection.executemany(statement, values)
+        except sqlite3.Error as error:
+            raise LogError(f"{self.name}: {error}") from None
+
+    @contextmanager
+    def transaction(self, orders: bool = False) -> Iterator[None]:
+        """A transaction that holds the lock for writing from its beginning."""
+        self.run("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.run("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.rollback()
+            raise
+
+    def become_learner(self) -> bool:
+        """Hold the lock of the file beside the log."""
+        if self._learner is None:
+            self._learner = acquire_lock(Path(f"{self.path}.learner"))
+        return self._learner is not None
+
+    def exists(self) -> bool:
+        """Whether there are the tables of a log."""
+        return bool(self.run("SELECT 1 FROM sqlite_master WHERE name = 'blobs'"))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+        if self._learner is not None:
+            self._learner.close()
+            self._learner = None
+
+    @property
+    def _snapshot(self) -> Path:
+        return Path(f"{self.path}.snapshot")
+
+    def save_snapshot(self, arrays: dict[str, Any], about: dict[str, Any]) -> None:
+        """Replace the file beside the log atomically."""
+        tensorfile.write(self._snapshot, arrays, about)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Path | None]:
+        """The file beside the log."""
+        yield self._snapshot if self._snapshot.exists() else None
+
+
+def open_log(name: str, *, create: bool = True) -> Log:
+    """The log of this name: a file, or the address of a database, postgresql://..."""
+    if name.startswith(("postgresql://", "postgres://")):
+        from rosenblatt.serve.postgres import PostgresLog
+
+        return PostgresLog(name)
+    return SqliteLog(Path(name), create=create)

@@ -1,0 +1,237 @@
+"""Rows from outside: checked, and spelled as the columns of a model need them.
+
+A checked row depends on nothing but itself, so that what a request sends cannot change how the
+rows of others become features when they are hashed together.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rosenblatt.data.arrow_tables import stray_message
+from rosenblatt.data.cells import make_strings
+from rosenblatt.data.columns import Column
+from rosenblatt.data.features import Features
+from rosenblatt.errors import OptionError, listed, shown
+from rosenblatt.jobs.rows import LARGEST
+from rosenblatt.kernels.text import Rows
+
+Row = dict[str, str | float | None]
+_LONGEST_LABEL = 200
+_FLAT = ("string", "large_string", "bool", "float", "double", "halffloat", "int", "uint", "null")
+_DATES = ("date", "timestamp")
+
+
+class RowReader:
+    """Checks rows from outside and hashes them.
+
+    >>> reader = RowReader(Features(columns=(Column("text", "text"),)))
+    >>> reader.row("good fun"), reader.row({"text": "dull", "stars": 2})
+    ({'text': 'good fun'}, {'text': 'dull'})
+    >>> reader.row({"txet": "good"})
+    Traceback (most recent call last):
+    ValueError: a row has none of the columns of the model: text
+    """
+
+    def __init__(self, features: Features) -> None:
+        if features.origin != "table":
+            raise OptionError(
+                f"the model was trained on {features.origin} data, and the service takes texts and "
+                "columns by name: train it on csv, jsonl, parquet or arrow files"
+            )
+        self.features = features
+        self._only_text = features.columns[0].name if features.is_one_text else None
+
+    def row(self, value: Any) -> Row:
+        """A row from outside with the columns of the model; ValueError if it cannot be read."""
+        if isinstance(value, str) and self._only_text is not None:
+            return {self._only_text: _text(value, self._only_text)}
+        columns = self.features.columns
+        if not isinstance(value, dict):
+            text = "a text or " if self._only_text is not None else ""
+            raise ValueError(f"a row is {text}an object of columns by name, not {shown(value)}")
+        if not any(c.name in value for c in columns):
+            names = listed([c.name for c in columns])
+            raise ValueError(f"a row has none of the columns of the model: {names}")
+        return {c.name: self._cell(c, value.get(c.name)) for c in columns}
+
+    def _cell(self, column: Column, value: Any) -> str | float | None:
+        if isinstance(value, dict | list):
+            raise ValueError(f"column {column.name!r}: a cell is a text or a number, not a list")
+        if column.kind == "number":
+            return self._number(column, value)
+        if value is None:
+            return ""
+        text = _text(value if isinstance(value, str) else json.dumps(value), column.name)
+        if column.kind == "date" and len(column.numbers(make_strings([text]), self._missing)[1]):
+            raise ValueError(f"column {column.name!r}: {stray_message(column, value)}")
+        return text
+
+    @property
+    def _missing(self) -> tuple[str, ...]:
+        return self.features.missing_words
+
+    def _number(self, column: Column, value: Any) -> float | None:
+        if value is None:
+            return None
+        try:
+            number = float(value) if not isinstance(value, str) else None
+        except OverflowError:
+            number = math.inf
+        if number is None:
+            numbers, stray = column.numbers(
+                make_strings([_text(value, column.name)]), self._missing
+            )
+            if len(stray):
+                raise ValueError(f"column {column.name!r}: {stray_message(column, value)}")
+            number = float(numbers[0])
+        if math.isnan(number):
+            return None
+        if not abs(number - column.mean) <= LARGEST * column.scale:
+            raise ValueError(f"column {column.name!r}: {shown(value)} is too large to learn from")
+        return number
+
+    def table(self, rows: list[Row]) -> pa.Table:
+        """Checked rows as a table."""
+        arrays = []
+        for column in self.features.columns:
+            cells: list[Any] = [row[column.name] for row in rows]
+            if column.kind == "number":
+                numbers = np.array([math.nan if x is None else x for x in cells], np.float64)
+                arrays.append(
+                    pa.Array.from_buffers(pa.float64(), len(cells), [None, pa.py_buffer(numbers)])
+                )
+            else:
+                arrays.append(make_strings(cells))
+        return pa.table(arrays, names=[column.name for column in self.features.columns])
+
+    def hashed(self, rows: list[Row]) -> Rows:
+        """The features of checked rows."""
+        return self.features.rows(self.table(rows))
+
+
+def _text(value: str, name: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"column {name!r}: half a surrogate pair is not text") from None
+    return value
+
+
+def label_of(value: Any) -> str:
+    """A label from outside, spelled as in files; ValueError if it cannot be one.
+
+    >>> label_of(" pos "), label_of(1.0), label_of(True)
+    ('pos', '1', 'true')
+    """
+    if isinstance(value, bool):
+        value = "true" if value else "false"
+    elif isinstance(value, int | float):
+        value = str(int(value) if isinstance(value, float) and value.is_integer() else value)
+    label = value.strip() if isinstance(value, str) else ""
+    if not label or len(label) > _LONGEST_LABEL or not label.isprintable():
+        raise ValueError(
+            f"a label is a text of 1 to {_LONGEST_LABEL} printable characters, not {shown(value)}"
+        )
+    return label
+
+
+def parse_json(body: bytes) -> Any:
+    """The value of a JSON text; ValueError also for NaN, infinities and endless nesting.
+
+    >>> parse_json(b'{"a": 1}')
+    {'a': 1}
+    """
+
+    def refuse(name: str) -> Any:
+        raise ValueError(f"{name} is not JSON")
+
+    try:
+        return json.loads(body.decode(), parse_constant=refuse)
+    except UnicodeDecodeError:
+        raise ValueError("the body is not UTF-8") from None
+    except RecursionError:
+        raise ValueError("the body is nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"the body is not JSON: {error}") from None
+
+
+def parse_lines(body: bytes, most: int) -> list[Any]:
+    """The values of JSON lines."""
+    lines = [line for line in body.split(b"\n") if line.strip()]
+    if len(lines) > most:
+        raise TooManyRows(most)
+    return [parse_json(line) for line in lines]
+
+
+class TooManyRows(ValueError):  # noqa: N818  (named by what happened)
+    """A request has more rows than one may have."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"a request may have {most:,} rows; send several")
+
+
+def parse_arrow(body: bytes, most: int) -> list[dict[str, Any]]:
+    """The rows of an Arrow stream of flat columns, not compressed; ValueError otherwise.
+
+    A compressed stream of a few kilobytes could stand for gigabytes.
+    """
+    try:
+        messages = list(pa.ipc.MessageReader.open_stream(pa.BufferReader(body)))
+        if not messages or messages[0].type != "schema":
+            raise ValueError("it has no schema")
+        schema = pa.ipc.read_schema(messages[0])
+        for field in schema:
+            kind = str(field.type)
+            if not (kind.rstrip("0123456789") in _FLAT or kind.startswith(_DATES)):
+                raise ValueError(f"column {field.name!r} is of type {kind}")
+        rows: list[dict[str, Any]] = []
+        for message in messages[1:]:
+            if message.type != "record batch" or _is_compressed(message.metadata.to_pybytes()):
+                raise ValueError("compressed and dictionary batches are not taken")
+            batch = pa.ipc.read_record_batch(message, schema)
+            if len(rows) + batch.num_rows > most:
+                raise TooManyRows(most)
+            batch.validate(full=True)
+            rows += pa.table(
+                [
+                    c.cast(pa.string()) if str(c.type).startswith(_DATES) else c
+                    for c in batch.columns
+                ],
+                names=schema.names,
+            ).to_pylist()
+        return rows
+    except TooManyRows:
+        raise
+    except (pa.ArrowException, ValueError, OSError, IndexError, OverflowError) as error:
+        raise ValueError(f"the body is not a plain Arrow stream: {error}") from None
+
+
+def _is_compressed(message: bytes) -> bool:
+    """Whether the metadata of a record batch, a flatbuffer, names a compression."""
+
+    def number(at: int, size: int) -> int:
+        if not 0 <= at <= len(message) - size:
+            raise ValueError("its metadata is damaged")
+        return int.from_bytes(message[at : at + size], "little")
+
+    def field(table: int, slot: int) -> int:
+        """The place of a field of a table; 0 if it is absent."""
+        vtable = (table - number(table, 4)) % 2**32
+        offset = number(vtable + 4 + 2 * slot, 2) if 4 + 2 * slot < number(vtable, 2) else 0
+        return table + offset if offset else 0
+
+    header = field(number(0, 4), 2)
+    return bool(field(header + number(header, 4), 3))
+
+
+def as_answers(rows: list[dict[str, Any]]) -> Iterator[bytes]:
+    """Answers as JSON lines."""
+    for row in rows:
+        yield json.dumps(row).encode() + b"\n"
