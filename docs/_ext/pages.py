@@ -10,6 +10,7 @@ import commands
 from rosenblatt.cli import app as program
 from rosenblatt.cli.browser import run_command
 from rosenblatt.course.cells import execute
+from rosenblatt.lab.recordings import write
 
 COMMANDS = "<!-- commands -->"
 FIGURES = "_figures"
@@ -24,7 +25,13 @@ def _complete(app: Any, docname: str, source: list[str]) -> None:
         source[0] = source[0].replace(COMMANDS, commands.markdown(program))
 
 
+def _write_scenes(app: Any, exception: Exception | None) -> None:
+    if exception is None and app.builder.format == "html":
+        write(Path(app.outdir) / "course" / "scenes")
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Complete each source before it is parsed."""
     app.connect("source-read", _complete)
+    app.connect("build-finished", _write_scenes)
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}

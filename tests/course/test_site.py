@@ -1,5 +1,9 @@
 """The chapters become pages that need nothing from elsewhere, all of them or none."""
 
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
 import pytest
 
 from rosenblatt.course import build, built, site
@@ -84,3 +88,66 @@ def test_a_failed_build_leaves_nothing_that_looks_finished(chapters, tmp_path):
 
 def test_the_shipped_chapters_are_found():
     assert (site.chapters() / "index.md").is_file()
+
+
+SCENES = "# Two\n\n```{scene} offset\n```\n\nwords\n\n```{scene} movies\n```\n"
+
+
+def solve(page, box):
+    """Open the scene, choose the variant with a bias, run it to the end, and wait for the tick."""
+    assert box.locator(".done-mark").is_hidden()
+    box.locator("button", has_text="open the scene").click()
+    box.locator(".variant").select_option(label="with a bias")
+    box.locator(".finish").click()
+    box.locator(".done-mark").wait_for()
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_an_exercise_is_solved_in_the_static_pages(chapters, tmp_path, browser, served):
+    (chapters / "two.md").write_text(SCENES)
+    entry = build(tmp_path / "out", progress=lambda line: None)
+    handler = partial(QuietHandler, directory=str(entry.parent))
+    errors, page = [], browser.new_page()
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/two.html"
+        page.goto(address if served else entry.with_name("two.html").as_uri())
+        offset = page.locator('[data-scene="offset"]')
+        solve(page, offset)
+        page.locator('[data-scene="movies"] button', has_text="open the scene").click()
+        page.locator('[data-scene="movies"] .step').click()
+        page.locator('[data-scene="movies"] .counts', has_text="step 1").wait_for()
+        page.reload()
+        offset.locator(".done-mark").wait_for()  # it is remembered
+        server.shutdown()
+    page.close()
+    assert errors == []
+
+
+def test_the_served_course_has_the_lab_inside(chapters, tmp_path, browser):
+    pytest.importorskip("panel", reason="panel is not installed")
+    from rosenblatt.lab.server import free_port, serve
+
+    (chapters / "two.md").write_text(SCENES)
+    entry = build(tmp_path / "out", progress=lambda line: None)
+    port = free_port()
+    server = serve(port=port, show=False, threaded=True, pages=entry.parent)
+    page = browser.new_page()
+    page.goto(f"http://127.0.0.1:{port}/")
+    page.locator("h1", has_text="One").wait_for()
+    page.goto(f"http://127.0.0.1:{port}/rosenblatt-course/two.html")
+    box = page.locator('[data-scene="offset"]')
+    box.locator("button").click()
+    lab = page.frame_locator('[data-scene="offset"] iframe')
+    lab.locator(".certificate", has_text="No line separates them").wait_for()
+    lab.locator("#setting-bias").check()
+    lab.locator(".finish").click()
+    box.locator(".done-mark").wait_for()
+    page.close()
+    server.stop()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import redirect_stdout
 from io import StringIO
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from rosenblatt.cli import options as o
 from rosenblatt.cli.lines import say
+from rosenblatt.errors import OptionError
 
 
 def lab(
@@ -66,20 +69,30 @@ def course(
     rebuild: Annotated[
         bool, typer.Option("--rebuild", help="Build the chapters again, even if they are cached.")
     ] = False,
+    out: Annotated[
+        str | None,
+        typer.Option(help="Write the pages into this new folder instead of serving them."),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(help="The port; 0 picks a free one. Default: 7673, or a free one."),
+    ] = None,
 ) -> None:
-    """Open the course: five chapters with definitions, pictures, code and exercises.
+    """Open the course: five chapters with pictures, code and exercises, and the lab inside.
 
     The first call runs the code of the chapters on this machine and caches the pages; later calls
-    open them at once. No network is needed.
+    open them at once. No network is needed. With --out the pages stand alone: any web server or
+    the file system will do, and the scenes of the lab are recordings.
 
     Examples:
 
       rosenblatt course
 
-      rosenblatt course --no-show
+      rosenblatt course --out course-for-the-class
     """
     from rosenblatt.atomic_files import user_cache
     from rosenblatt.course import build, built
+    from rosenblatt.lab.server import serve
 
     cache = user_cache()
     if cache is None:
@@ -88,9 +101,14 @@ def course(
     page = None if rebuild else built(folder)
     if page is None:
         page = build(folder, command=run_command, progress=lambda line: say(line, err=True))
-    say(str(page))
-    if show:
-        typer.launch(str(page))
+    if out is not None:
+        if Path(out).exists():
+            raise OptionError(f"--out: there is already something called {out}; name a new folder")
+        shutil.copytree(page.parent, out)
+        say(str(Path(out) / page.name))
+        return
+    say("starting the course; Ctrl-C ends it", err=True)
+    serve(port=port, show=show, pages=page.parent)
 
 
 def run_command(arguments: list[str]) -> str:

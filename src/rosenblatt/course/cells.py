@@ -1,6 +1,7 @@
 """Run the code blocks of a Markdown page and insert their output and pictures below them.
 
-``python`` blocks share one namespace per page. In ``console`` blocks, ``rosenblatt`` commands are
+A ``{scene} NAME`` block becomes a box that opens a scene of the lab. ``python`` blocks share one
+namespace per page. In ``console`` blocks, ``rosenblatt`` commands are
 run, except those that open a browser; ``| head -N`` and ``| tail -N`` shorten the output. A line
 ``# Figure: TEXT`` in a block is the alternative text of the picture that the block draws.
 """
@@ -20,9 +21,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from rosenblatt.lab.recordings import box
+
 Command = Callable[[list[str]], str]
 
 FENCE = re.compile(r"^```(python|console)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+_SCENE = re.compile(r"^```\{scene\} ([\w-]+)\n```\n", re.MULTILINE)
 _CAPTION = re.compile(r"^# Figure: (.*)\n", re.MULTILINE)
 _OPEN_A_BROWSER = ("lab", "course")
 _PIXELS_PER_INCH = 144
@@ -33,7 +37,13 @@ class CellError(Exception):
 
 
 def execute(
-    page: str, figures: Path, *, prefix: str, link: str, command: Command | None = None
+    page: str,
+    figures: Path,
+    *,
+    prefix: str,
+    link: str,
+    scenes: str = "scenes",
+    command: Command | None = None,
 ) -> str:
     """The page with the output of its blocks inserted.
 
@@ -47,6 +57,8 @@ def execute(
         The start of the file names of the pictures.
     link
         The folder of the pictures, relative to the page.
+    scenes
+        The folder that :func:`rosenblatt.lab.recordings.write` wrote, relative to the page.
     command
         A function that runs a ``rosenblatt`` command, given its arguments, and returns its output;
         without it, commands are not run.
@@ -82,7 +94,11 @@ def execute(
     # Draw without a window, and write files into an empty folder.
     backend = mock.patch.dict(os.environ, MPLBACKEND="agg")
     with backend, tempfile.TemporaryDirectory() as folder, chdir(folder):
-        return FENCE.sub(complete, page)
+        page = FENCE.sub(complete, page)
+    if not _SCENE.search(page):
+        return page
+    page = _SCENE.sub(lambda scene: box(scene[1]) + "\n", page)
+    return f'{page}\n<script src="{scenes}/scenes.js" defer></script>\n'
 
 
 def _run(code: str, namespace: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from rosenblatt import __version__
 from rosenblatt.course.cells import Command, execute
 from rosenblatt.errors import MissingExtraError
+from rosenblatt.lab.recordings import write as write_scenes
 
 ENTRY = "index.html"
 _ROLE = re.compile(r"\{(\w+)\}`([^`]+)`")
@@ -68,6 +69,7 @@ def build(
             navigation = _navigation(titles, source.stem)
             whole = _PAGE.format(title=title, style=_style(), body=body, navigation=navigation)
             (work / f"{source.stem}.html").write_text(whole, "utf-8")
+        write_scenes(work / "scenes")
         shutil.rmtree(target, ignore_errors=True)
         work.replace(target)
     return target / ENTRY
@@ -78,9 +80,10 @@ def _style() -> str:
 
 
 def _key() -> str:
-    """The name of the cached build: a hash of the chapters and the style, and the version."""
+    """The name of the cached build: a hash of chapters, style and lab, and the version."""
     digest = hashlib.sha256(_style().encode())
-    for path in sorted(chapters().glob("*.md")):
+    lab = Path(str(files("rosenblatt.lab")))
+    for path in sorted([*chapters().glob("*.md"), *lab.glob("*.py"), *lab.glob("static/*")]):
         digest.update(path.read_bytes())
     return f"{__version__}-{digest.hexdigest()[:12]}"
 

@@ -8,12 +8,14 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from rosenblatt.lab.session import Session
 from rosenblatt.lab.state import MOST_CHARACTERS
 
 PORT = 7673
+COURSE = "rosenblatt-course"  # where pages are served; their script knows the lab by this name
 LOOPBACK = ("127.0.0.1", "localhost")
 # A page connects within moments of being served; sessions without a connection are then closed.
 SECONDS_UNCONNECTED = 10.0
@@ -56,6 +58,7 @@ def serve(
     origins: Sequence[str] = (),
     show: bool = True,
     threaded: bool = False,
+    pages: Path | None = None,
 ) -> Any:
     """Serve the lab.
 
@@ -76,6 +79,8 @@ def serve(
         Whether to open a browser.
     threaded
         Whether to return immediately, with the server running in a thread.
+    pages
+        A folder of pages to serve too, which come first; the lab is then at ``/lab``.
     """
     port = _default_port(address) if port is None else free_port(address, port)
     names = list(LOOPBACK)
@@ -98,6 +103,7 @@ def serve(
         show=show,
         verbose=True,
         title="Perceptron lab",
+        pages=pages,
     )
     if not threaded:
         return run()
@@ -111,11 +117,19 @@ def serve(
     return server
 
 
-def _run(app: Callable[[], Any], names: Sequence[str], **options: Any) -> Any:
+def _run(
+    app: Callable[[], Any], names: Sequence[str], *, pages: Path | None, **options: Any
+) -> Any:
     """Serve an app under these host names until the server's event loop is stopped."""
     from panel.io.server import get_server
+    from tornado.web import RedirectHandler
 
-    server = get_server({"/": app}, start=False, **options)
+    place = "/"
+    if pages is not None:
+        place, first = "/lab", ("/", RedirectHandler, {"url": f"/{COURSE}/index.html"})
+        options |= {"static_dirs": {COURSE: str(pages)}, "extra_patterns": [first]}
+        options |= {"use_index": False, "redirect_root": False}
+    server = get_server({place: app}, start=False, **options)
     # Tornado accepts a websocket whose Origin equals its Host without asking for allowed origins,
     # so requests for a foreign Host are refused first: handlers for a host pattern take precedence.
     others = rf"(?!(?:{'|'.join(map(re.escape, names))})$).*"

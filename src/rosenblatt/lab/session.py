@@ -14,6 +14,7 @@ import numpy as np
 
 from rosenblatt.errors import counted
 from rosenblatt.lab.lifts import FeatureMap
+from rosenblatt.lab.scenes import Scene, load_scene
 from rosenblatt.lab.state import ORDERS, Data, LabSettings, decode, encode
 from rosenblatt.reference import Vector
 from rosenblatt.theory import Certificate, certify
@@ -34,8 +35,8 @@ SECONDS_PER_MOVE = 0.025  # for the steps repeated while a point is dragged
 STEPS_AT_ONCE = 200_000
 MOST_UNDONE = 100
 END = STEPS_AT_ONCE  # where a run that was at its end goes again
-# What was changed; points, settings, example, task and the settings of the second run before.
-_Undoable = tuple[str, Data, LabSettings, str, str, LabSettings | None]
+# What was changed; points, settings, example, scene and the settings of the second run before.
+_Undoable = tuple[str, Data, LabSettings, str, Scene | None, LabSettings | None]
 
 
 class Session:
@@ -69,7 +70,7 @@ class Session:
         self.data = Data.example("or") if data is None else data
         self.settings = settings or LabSettings()
         self.loaded = "or" if data is None else ""
-        self.task = ""
+        self.scene: Scene | None = None
         self.live = False
         self.beside: Session | None = None
         self._goal = 0
@@ -228,23 +229,23 @@ class Session:
 
     def load_scene(self, name: str) -> None:
         """Load a scene: its points, and all of its settings."""
-        from rosenblatt.lab.scenes import load_scene
-
         scene = load_scene(name)
-        self._load(scene.data, scene.settings, f"scene {name}", scene.task)
+        self._load(scene.data, scene.settings, f"scene {name}", scene)
 
     def load_csv(self, text: str, title: str = "your file") -> None:
         """Load the rows of an uploaded file."""
         self._load(Data.csv(text, title), self.settings, "")
 
-    def _load(self, data: Data, settings: LabSettings, loaded: str, task: str = "") -> None:
+    def _load(
+        self, data: Data, settings: LabSettings, loaded: str, scene: Scene | None = None
+    ) -> None:
         """Replace the points. Only points of one's own can be brought back, not an example."""
         with self._all_or_nothing():
             if self.loaded:
                 self._undo_stack = []
             else:
                 self._remember("load")
-            self.data, self.settings, self.loaded, self.task = data, settings, loaded, task
+            self.data, self.settings, self.loaded, self.scene = data, settings, loaded, scene
             self._goal = 0
             self._rerun()
 
@@ -253,7 +254,7 @@ class Session:
         if not self._undo_stack:
             raise ValueError("there is nothing to undo")
         *self._undo_stack, last = self._undo_stack
-        _, self.data, self.settings, self.loaded, self.task, beside = last
+        _, self.data, self.settings, self.loaded, self.scene, beside = last
         if self.beside is not None and beside is not None:
             self.beside.settings = beside
         self._rerun()
@@ -270,7 +271,7 @@ class Session:
         if change == last and change.startswith(("move", "spray")):
             return
         beside = self.beside.settings if self.beside else None
-        now = (change, self.data, self.settings, self.loaded, self.task, beside)
+        now = (change, self.data, self.settings, self.loaded, self.scene, beside)
         self._undo_stack = [*self._undo_stack[1 - MOST_UNDONE :], now]
 
     def configure(self, **changes: Any) -> None:
@@ -375,6 +376,11 @@ class Session:
     def ended(self) -> bool:
         """Whether that is so, and for the run beside it too."""
         return self.has_ended and (self.beside is None or self.beside.has_ended)
+
+    @property
+    def is_solved(self) -> bool | None:
+        """Whether the exercise of the scene is done; None without a scene."""
+        return None if self.scene is None else self.scene.goal(self)
 
     @property
     def mistakes_by_epoch(self) -> list[int]:

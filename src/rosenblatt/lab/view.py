@@ -50,7 +50,8 @@ def view(session: Session, frame: Frame | None) -> dict[str, Any]:
     return {
         "title": data.title,
         "loaded": session.loaded,
-        "task": session.task,
+        "task": session.scene.task if session.scene else "",
+        "solved": session.is_solved,
         "can_undo": bool(session._undo_stack),
         "labels": data.labels,
         "all_classes": list(data.all_classes),

@@ -62,7 +62,7 @@ const control = ([name, label, kind, more]) => {
 
 const options = (label, kind, names) => `<optgroup label="${label}">${names.map((e) => `<option value="${kind}${text(e)}">${text(e)}</option>`).join("")}</optgroup>`
 
-const PAGE = (examples, scenes, clouds) => `
+const PAGE = ({ examples, scenes, clouds, variants = [] }) => `
   <header><h1>Perceptron lab</h1>
     <div class="tools">
       <label class="example-box"><span>example</span> <select class="example" aria-label="example"><option value="">your points</option>
@@ -87,6 +87,7 @@ const PAGE = (examples, scenes, clouds) => `
     <p><b>Two runs</b> puts a second rule, order or start beside the first. <b>?</b> lists the keys.</p>
     <button class="close-hint">got it</button></div>
   <p class="task" hidden></p>
+  <label class="variants"${variants.length > 1 ? "" : " hidden"}>try <select class="variant">${variants.map((v, k) => `<option value="${k}">${text(v)}</option>`).join("")}</select></label>
   <div class="columns">
     <div class="main">
     <section class="card picture" aria-label="the points">
@@ -140,12 +141,16 @@ export function render({ model }) {
   const root = document.createElement("div")
   root.className = "lab-page"
   root.setAttribute("aria-busy", false)
-  root.innerHTML = PAGE(model.examples, model.scenes, model.clouds)
+  root.innerHTML = PAGE(model)
+  // In the pages of the course: in a frame, or as a recording, in which nothing can be changed.
+  root.dataset.recorded = Boolean(model.variants)
+  root.dataset.framed = Boolean(model.variants) || window.parent !== window
   for (const note of document.querySelectorAll(".rosenblatt-lab-without-kernel")) note.remove()
   const $ = (selector) => root.querySelector(selector)
   let view = model.view
   let mode = "+1", selected = null, playing = false, pending = false, drag = null, speed = 2
   let timer = null, silence = null, settle = null, fading = null, selectNew = false
+  let scene = ""
   let stroke = 0, cloud = 1, which = 0, turned = null
   let size = [640, 480]
 
@@ -271,7 +276,11 @@ export function render({ model }) {
     $(".undo").disabled = !view.can_undo
     $(".example").value = view.loaded
     $(".task").hidden = !view.task
-    $(".task").textContent = view.task
+    $(".task").textContent = view.solved ? `✓ Solved. ${view.task}` : view.task
+    $(".task").dataset.solved = Boolean(view.solved)
+    if (view.solved && !model.variants && window.parent !== window) {
+      window.parent.postMessage({ rosenblattSolved: view.loaded.slice(6) || scene }, location.origin)
+    }
     const several = view.all_classes.length > 0
     $(".target-box").hidden = !several
     if (several) {
@@ -280,6 +289,7 @@ export function render({ model }) {
     }
     $(".speed output").textContent = `${speed}/s`
     drawText()
+    if (model.variants) return // a recording has no settings
     for (const [name, , kind] of CONTROLS) {
       const field = $(`#setting-${name}`)
       if (field === root.getRootNode().activeElement) continue
@@ -323,7 +333,7 @@ export function render({ model }) {
     $(".proof-kind").hidden = Boolean(view.proof.why_not) || !view.proof.from_zero
     $(".proof h2").textContent = view.proof.why_not ? "Must it end?" : "Why it must end"
     $(".epochs-card div").innerHTML = drawMistakes(view.beside ? [view.mistakes, view.beside.mistakes] : [view.mistakes])
-    $(".epochs-card h2").textContent = view.settings.rule === "perceptron" && !view.beside ? "Mistakes per epoch" : "Updates per epoch"
+    $(".epochs-card h2").textContent = (view.settings.rule || "perceptron") === "perceptron" && !view.beside ? "Mistakes per epoch" : "Updates per epoch"
     $(".epochs-card").hidden = !view.mistakes.length
     $(".proof div").innerHTML = view.proof.why_not ? `<p class="aside">${text(view.proof.why_not)}</p>`
       : potential ? drawPotential(view.proof) : drawProof(view.proof)
@@ -463,6 +473,7 @@ export function render({ model }) {
   $(".play").addEventListener("click", () => (playing ? pause() : play()))
   $(".modes").addEventListener("click", (event) => { const button = event.target.closest("button"); if (button) { mode = button.dataset.mode; draw() } })
   $(".which").addEventListener("click", (event) => { if (event.target.dataset.which) { which = Number(event.target.dataset.which); draw() } })
+  $(".variant").addEventListener("change", (event) => act({ do: "variant", index: Number(event.target.value) }))
   $(".live").addEventListener("change", (event) => act({ do: "live", on: event.target.checked }))
   $(".compare").addEventListener("change", (event) => { which = event.target.checked ? 1 : 0; act({ do: "compare", on: event.target.checked }) })
   const scatter = (name) => act({ do: "cloud", name, noise: Number($(".noise input").value), seed: cloud })
@@ -579,6 +590,7 @@ export function render({ model }) {
   const restore = () => {
     selected = null
     if (location.hash.startsWith("#s=")) act({ do: "restore", link: location.hash.slice(3) })
+    if (location.hash.startsWith("#scene=")) scene = decodeURIComponent(location.hash.slice(7))
     if (location.hash.startsWith("#scene=")) act({ do: "scene", name: decodeURIComponent(location.hash.slice(7)) })
   }
   if (model.in_page) { addEventListener("hashchange", restore); restore() }
