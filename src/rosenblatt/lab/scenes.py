@@ -73,6 +73,10 @@ def _to(row: int, x: float, y: float) -> Change:
     return lambda session: session.move(row, (x, y))
 
 
+def _against_all(k: int) -> Change:
+    return lambda session: session.choose_class(k)
+
+
 def _stopped(reason: str) -> Callable[[Session], bool]:
     """The goal that the run on screen has ended for this reason."""
     return lambda session: _reason(session) == reason
@@ -117,7 +121,7 @@ _SCENES = {
             *_of_example("triangle"),
             lambda session: _reason(session) == "separated" and session.data.target == 1,
             tuple(
-                (f"class +1: {name}", lambda session, k=k: session.choose_class(k))
+                (f"class +1: {name}", _against_all(k))
                 for k, name in enumerate(teaching_sets.load("triangle").class_names)
             ),
         ),

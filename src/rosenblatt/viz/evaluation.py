@@ -69,8 +69,8 @@ def _draw_curves(axes: Any, result: Evaluation, positives: list[int]) -> None:
         _unit_axes(panel)
     if len(positives) > 1:
         title = "area" if len(named) == len(areas) else "least area"
-        for panel, place in zip(axes, ("lower right", "lower left"), strict=True):
-            panel.legend(title=title, loc=place, fontsize="small")
+        for panel, corner in zip(axes, ("lower right", "lower left"), strict=True):
+            panel.legend(title=title, loc=corner, fontsize="small")
 
 
 def _name(result: Evaluation, c: int) -> str:

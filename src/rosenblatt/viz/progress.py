@@ -259,8 +259,8 @@ class ComparisonDisplay(Display):
                 ax.fill_between(self.examples, low, high, color=drawn.get_color(), alpha=0.12)
         others = order[len(PALETTE) :]
         for place, i in enumerate(others):
-            label = f"{len(others)} with more errors" if place == 0 else None
-            ax.plot(self.examples, means[i], color=FAINT, linewidth=1, zorder=1, label=label)
+            name = f"{len(others)} with more errors" if place == 0 else None
+            ax.plot(self.examples, means[i], color=FAINT, linewidth=1, zorder=1, label=name)
         late = self.examples >= min(20, self.examples[-1])
         highest = 1.1 * float(means[:, late].max()) or 1.0
         first = 10 if self.examples[-1] >= 100 else self.examples[0]
