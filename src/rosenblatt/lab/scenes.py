@@ -99,6 +99,11 @@ def _average_is_better(session: Session) -> bool:
     return bool(session.wrong(*session.weights).sum() < last)
 
 
+def _is_most_against_all(session: Session) -> bool:
+    """Whether the second class, which needs the most updates, was run to its end."""
+    return _reason(session) == "separated" and session.data.target == 1
+
+
 _AS_IT_IS = ("as it is", lambda session: None)
 _XOR, _XOR_SETTINGS = _of_example("xor", update="batch", keep="best")
 _OR, _OR_SETTINGS = _of_example("or", start=(3.0, -2.0, 1.0))
@@ -119,7 +124,7 @@ _SCENES = {
             "Three classes, each against all others: find the one that needs the most updates, "
             "and run it to its end.",
             *_of_example("triangle"),
-            lambda session: _reason(session) == "separated" and session.data.target == 1,
+            _is_most_against_all,
             tuple(
                 (f"class +1: {name}", _against_all(k))
                 for k, name in enumerate(teaching_sets.load("triangle").class_names)
