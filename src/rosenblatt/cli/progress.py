@@ -165,7 +165,7 @@ class ProgressPrinter:
         self._line(f"stopped    {why}{again}")
         if run.held_out.reached is not None:
             self._line(_target_line(run))
-        new = sorted(set(model.classes) - set(getattr(run.rows.start, "classes", model.classes)))
+        new = sorted(set(model.classes) - set((run.rows.start or model).classes))
         if new:
             self._line(f"new        {'label' if len(new) == 1 else 'labels'} {', '.join(new)}")
         if run.source.bad:

@@ -120,8 +120,10 @@ def vw_names(
     """
     block = Block.of(data, "")
     rows = read_sparse(block, "vw", bits, True, products).rows
-    columns, firsts = np.unique(rows.indices, return_index=True)
-    at = firsts[np.isin(columns, sought)]
+    is_sought = np.zeros(1 << bits, dtype=bool)
+    is_sought[sought] = True
+    entries = np.flatnonzero(is_sought[rows.indices])
+    at = entries[np.unique(rows.indices[entries], return_index=True)[1]]
     at.sort()
     lines, names = np.searchsorted(rows.indptr, at.astype(np.uint64), side="right") - 1, {}
     good = np.flatnonzero(parse_vw(block.array, bits).faults == 0)

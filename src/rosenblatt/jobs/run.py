@@ -34,6 +34,7 @@ class Rows(Protocol):
 
     source: Source
     valid: Any  # validation rows, or None
+    start: Model | None  # to go on from
     shards: int  # 1 for the rows of this process
     engine: Any  # which runs the tasks of shards; None for the rows of this process
     bytes: int  # of the files, read so far
