@@ -15,14 +15,3 @@
 ``replay``
     The model of any moment of a log, without some rows, or by another rule.
 """
-
-from __future__ import annotations
-
-from rosenblatt._lazy import lazily
-
-_HOME: dict[str, str | None] = {
-    "replay": "rosenblatt.serve.replay",
-    "serve": "rosenblatt.serve.app",
-}
-__all__ = sorted(_HOME)
-__getattr__, __dir__ = lazily(__name__, _HOME, globals())
