@@ -162,12 +162,12 @@ def _spelled(line: bytes, products: Products) -> list[str]:
             for n in range(2, min(products.longest, len(features) - i) + 1):
                 names.append(" ".join(name for name, _ in features[i : i + n]))
     for a, b in map(str.encode, products.crosses):
-        for s, (left, some) in enumerate(spaces):
+        for s, (left, factors) in enumerate(spaces):
             for t, (right, others) in enumerate(spaces):
                 is_again = t < s and {right, ANY} & {a} and {left, ANY} & {b}
                 if not ({left, ANY} & {a} and {right, ANY} & {b}) or is_again:
                     continue
-                for i, (name, is_one) in enumerate(some):
+                for i, (name, is_one) in enumerate(factors):
                     begin = i + is_one if s == t else 0
                     names += [f"{name} * {other}" for other, _ in others[begin:]]
     return names
