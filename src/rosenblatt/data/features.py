@@ -40,6 +40,7 @@ from rosenblatt.kernels.text import (
     hash_values,
     named_seed,
 )
+from rosenblatt.lifts.tables import Lifted, TableLift
 
 ORIGINS = ("table", "svmlight", "vw")
 # Of dates in model files of version 5, which do not say it.
@@ -56,6 +57,17 @@ class Hashed(NamedTuple):
     """
 
     rows: Rows
+    missing: dict[str, int]
+    strays: dict[str, np.ndarray]
+
+
+class _Straight(NamedTuple):
+    """The entries of cells, and what a lift is made of (:meth:`TableLift.rows`)."""
+
+    indices: np.ndarray  # (rows, entries)
+    values: np.ndarray
+    numbers: dict[str, np.ndarray]
+    places: dict[str, tuple[int, int]]
     missing: dict[str, int]
     strays: dict[str, np.ndarray]
 
@@ -84,6 +96,8 @@ class Features:
         Pairs of first letters of Vowpal Wabbit namespaces whose features are multiplied.
     fasttext : FastText, optional
         For the only column, a text: how fastText makes features of it, instead of `ngrams`.
+    lift : TableLift or None
+        What numbers and categories become besides; None for nothing.
 
     Notes
     -----
@@ -110,6 +124,7 @@ class Features:
     one_truth: bool = True
     crosses: tuple[str, ...] = ()
     fasttext: FastText | None = None
+    lift: TableLift | None = None
 
     def __post_init__(self) -> None:
         if self.ngrams.bits > MOST_BITS:
@@ -148,6 +163,11 @@ class Features:
         """Whether a row may have several labels, or none."""
         return self.separator is not None
 
+    @property
+    def common_value(self) -> float:
+        """The value that most entries of a row have, if that is known; else 0."""
+        return 0.0 if self.lift is None else self.lift.common
+
     def rows(self, table: pa.Table) -> Rows:
         """The sparse rows of a table."""
         return self.hashed(table).rows
@@ -163,6 +183,19 @@ class Features:
             cells = self._cells(table)
             parts.append(cells.rows)
         return cells._replace(rows=_side_by_side(parts, table.num_rows))
+
+    def owners(self, table: pa.Table) -> list[str] | None:
+        """The column, or the pair of columns, of each entry of a lifted row; None without a lift.
+
+        For tables of one row. Those of text are empty, as the n-grams have names of their own.
+        """
+        if self.lift is None:
+            return None
+        count = len(self.hashed(table).rows.indices)
+        numbers = self._lifted(self._straight(table), owners=True).owners.tolist()
+        entries = [c.name for c in self.columns if c.kind != "text" for _ in c.entries]
+        named = [self.lift.owner(number, entries) for number in numbers]
+        return [""] * (count - len(named)) + named
 
     def names(self, table: pa.Table | None, wanted: Iterable[int]) -> dict[int, str]:
         """Names of hashed columns, as far as they occur in the table.
@@ -205,6 +238,8 @@ class Features:
                     at = _part_columns(c, part, bits).tolist()
                     named = [f"{c.name}:{part}={value}" for value in DATE_PARTS[part]]
                     names |= dict(zip(at, named, strict=True))
+        if self.lift is not None:
+            names |= self.lift.knot_names(bits) | self._pair_names(table, sought)
         return {int(at): names[int(at)] for at in sought if int(at) in names}
 
     def to_json(self) -> dict[str, Any]:
@@ -230,6 +265,7 @@ class Features:
                 plain.get("separator"),
                 plain.get("one_truth", False),
                 tuple(plain.get("crosses", ())),
+                lift=None if plain.get("lift") is None else TableLift.from_json(plain["lift"]),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the feature specification cannot be read: {error!r}") from None
@@ -274,17 +310,56 @@ class Features:
         return make_strings([truths.get(name, name) if name else "?" for name in names])
 
     def _cells(self, table: pa.Table) -> Hashed:
-        """Numbers, categories and dates: one entry per row and column, some for a date."""
+        """Numbers, categories and dates: one entry per row and column, some for a date, lifted."""
+        straight = self._straight(table)
+        if self.lift is not None:
+            return Hashed(self._lifted(straight).rows, straight.missing, straight.strays)
+        n, m = straight.indices.shape
+        indptr = np.arange(0, n * m + 1, m, dtype=np.uint64)
+        rows = Rows(indptr, straight.indices.ravel(), straight.values.ravel())
+        return Hashed(rows, straight.missing, straight.strays)
+
+    def _lifted(self, straight: _Straight, owners: bool = False) -> Lifted:
+        assert self.lift is not None
+        indices, values, numbers, places = straight[:4]
+        return self.lift.rows(indices, values, numbers, places, self.ngrams.bits, owners)
+
+    def _pair_names(self, table: pa.Table, sought: np.ndarray) -> dict[int, str]:
+        """The names of the hashed pairs that occur in a table."""
+        assert self.lift is not None
+        straight = self._straight(table)
+        lift, names = self.lift, dict[int, str]()
+        if not lift.entries:
+            return names
+        rows = self._lifted(straight).rows
+        # The entries of pairs come last in each row.
+        ends = rows.indptr[1:].astype(np.int64)
+        cells = rows.indices[ends[:, None] - lift.entries + np.arange(lift.entries)]
+        at = np.flatnonzero(np.isin(cells, sought))
+        hashes, first = np.unique(cells.ravel()[at], return_index=True)
+        for hashed, place in zip(hashes.tolist(), at[first].tolist(), strict=True):
+            row, entry = divmod(place, lift.entries)
+            cell = table.slice(row, 1)
+            shown = {c.name: cell[c.name].to_pylist()[0] for c in self.columns if c.kind != "text"}
+            numbers = {name: x[row] for name, x in straight.numbers.items()}
+            names[hashed] = lift.pair_name(entry, shown, numbers)
+        return names
+
+    def _straight(self, table: pa.Table) -> _Straight:
+        """One entry per row and column, some for a date, and the numbers as they stand."""
         columns = [c for c in self.columns if c.kind != "text"]
         n, bits, words = table.num_rows, self.ngrams.bits, self.missing_words
         missing: dict[str, int] = {}
         strays: dict[str, np.ndarray] = {}
+        numbers: dict[str, np.ndarray] = {}
+        places: dict[str, tuple[int, int]] = {}
         m = sum(len(c.entries) for c in columns)
         unit = 1.0 / math.sqrt(m)
         indices = np.empty((n, m), dtype=np.uint32)
         values = np.full((n, m), unit, dtype=np.float32)
         j = 0
         for c in columns:
+            places[c.name] = j, column([f"{c.name}=?"], bits)
             if c.kind == "category":
                 strings = self._categories(table, c)
                 absent = strings.null_count
@@ -299,23 +374,24 @@ class Features:
                 absent = int(np.count_nonzero(is_absent)) - len(bad)
                 if len(bad):
                     strays[c.name] = bad
+                if c.kind == "number":
+                    numbers[c.name] = read
                 first = j
                 for part in c.entries:
                     if part == "age":
-                        numbers = days_of(read) if c.kind == "date" else read
+                        days = days_of(read) if c.kind == "date" else read
                         indices[:, j] = column([f"{c.name}="], bits)
                         with np.errstate(over="ignore"):  # training refuses what becomes infinite
-                            values[:, j] = (numbers - c.mean) * (unit / c.scale)
+                            values[:, j] = (days - c.mean) * (unit / c.scale)
                     else:
                         indices[:, j] = _part_columns(c, part, bits)[part_of(read, part)]
                     values[is_absent, j] = 0.0
                     j += 1
-                indices[is_absent, first] = column([f"{c.name}=?"], bits)
+                indices[is_absent, first] = places[c.name][1]
                 values[is_absent, first] = unit
             if absent:
                 missing[c.name] = absent
-        indptr = np.arange(0, n * m + 1, m, dtype=np.uint64)
-        return Hashed(Rows(indptr, indices.ravel(), values.ravel()), missing, strays)
+        return _Straight(indices, values, numbers, places, missing, strays)
 
 
 def _part_columns(c: Column, part: str, bits: int) -> np.ndarray:

@@ -205,6 +205,13 @@ class TrainOptions:
     bits: int | None = _option(
         FEATURE, FEATURES, "Hash to 2^BITS columns; 22 by default.", low=8, high=26
     )
+    lift: str = _option(
+        SETTING, FEATURES,
+        "What numbers and categories of a table become besides: none; knots, piecewise linear "
+        "curves; pairs, also surfaces of two columns; auto: which of them errs least on held-out "
+        "rows of a sample, for tables without text.",
+        default="auto", choices=("auto", "none", "knots", "pairs"),
+    )
     valid: Any = _option(
         RUN, LEARNING,
         "Validation files, or rows, which decide the number of epochs instead of held-out rows.",

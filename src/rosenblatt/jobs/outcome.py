@@ -179,7 +179,8 @@ def trained_model(run: Run) -> Model:
         bias=np.array(reorder(bias), dtype=np.float64),
         parameters=run.options.settings
         | {"stop_reason": run.stop_reason}
-        | ({"tuning": run.tuning} if run.tuning else {}),
+        | ({"tuning": run.tuning} if run.tuning else {})
+        | ({"lifts": [trial.to_json() for trial in run.lifts]} if run.lifts else {}),
         history=[_epoch_record(asdict(epoch)) for epoch in run.history],
         words=_words(run, classes, columns[:NEAR], weights[:NEAR]),
         state={name: np.ascontiguousarray(array) for name, array in state.items()},

@@ -349,7 +349,7 @@ class FileRows:
             files = self.source.files
             check_values(batch, files[0] if files else None, self.source.rows - len(batch))
         room = store.reserve(len(batch), len(batch.rows.indices))
-        rows = self.numbering.pack(batch.rows, room)
+        rows = self.numbering.pack(batch.rows, room, self.source.features.common_value)
         store.commit(rows, batch.labels, batch.weights)
         return self._examples(rows, batch.labels, ONE if batch.weights is None else batch.weights)
 

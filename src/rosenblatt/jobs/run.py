@@ -109,6 +109,7 @@ class Run:
         )
         self.eta = rule_of(self.options)[1]
         self.tuning: list[dict[str, Any]] = []  # the trials that chose the options
+        self.lifts: list[Any] = []  # the trials that chose the lift
         self.held_out = HeldOut()  # fitted to held-out rows after the first phase
         self.learner: Any = None
         self.runs = [Progress()]

@@ -13,6 +13,7 @@ from rosenblatt.atomic_files import remove_leftovers
 from rosenblatt.data import Source
 from rosenblatt.errors import OptionError
 from rosenblatt.jobs.checkpoint import Checkpoint
+from rosenblatt.jobs.lift import LiftTrial, lift_source
 from rosenblatt.jobs.options import TrainOptions, documented
 from rosenblatt.jobs.outcome import check_model_path, finished, stopped
 from rosenblatt.jobs.rows import FileRows
@@ -133,11 +134,17 @@ def _train(source: Any, options: TrainOptions, start: Model | None) -> Model:
         rows = open_again(source, rows, options, choice.ngrams)
         if valid is not None:
             valid = open_again(options.valid, valid, options, choice.ngrams)
+    lifts: list[LiftTrial] = []
+    if start is None:
+        rows.features, lifts = lift_source(rows, options)
+        if valid is not None:
+            valid.features = rows.features
     with (
         _opened_run(rows, options, saved, valid=valid, start=start, threads=threads) as run,
         interrupts(all_signals=saved is not None or out is not None) as signals,
     ):
         run.tuning = [trial.to_json() for trial in trials]
+        run.lifts = lifts
         return complete(run, saved, signals)
 
 

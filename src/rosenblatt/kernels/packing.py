@@ -59,15 +59,19 @@ class Numbering:
         """The place of each column, -1 if it has none."""
         return self._places[columns].astype(np.int64) - 1
 
-    def pack(self, rows: Rows, room: Packed) -> Packed:
-        """Pack rows into `room`, columns as their places; new columns get the next places."""
+    def pack(self, rows: Rows, room: Packed, common: float = 0.0) -> Packed:
+        """Pack rows into `room`, columns as their places; new columns get the next places.
+
+        `common` is the value that most entries have, which is kept once per row; if it is not known
+        (0), that is the least value of the row.
+        """
         # One more than there can be, as packing writes a column before it knows whether it is new.
         most = min(self._count + len(rows.indices), len(self._places)) + 1
         if most > len(self._columns):
             grown = np.empty(min(2 * most, len(self._places) + 1), dtype=np.uint32)
             grown[: self._count] = self.columns
             self._columns = grown
-        self._count = _pack(rows, room, self._places, self._columns, self._count)
+        self._count = _pack(rows, room, self._places, self._columns, self._count, common)
         return room.filled()
 
     def score(self, rows: Rows, W: np.ndarray, bias: np.ndarray) -> np.ndarray:
@@ -77,10 +81,15 @@ class Numbering:
         return out
 
 
-def _pack(rows: Rows, room: Packed, places: np.ndarray, met: np.ndarray, count: int) -> int:
+def _pack(
+    rows: Rows, room: Packed, places: np.ndarray, met: np.ndarray, count: int, common: float
+) -> int:
     indptr, columns, values = rows
+    base = np.float32(common).view(np.uint32)
     bits = room._replace(values=room.values.view(np.uint32), bases=room.bases.view(np.uint32))
-    return int(pack(indptr, columns, values.view(np.uint32), places, met, np.uint32(count), bits))
+    return int(
+        pack(indptr, columns, values.view(np.uint32), places, met, np.uint32(count), base, bits)
+    )
 
 
 def used_places(W: np.ndarray, U: np.ndarray) -> np.ndarray:
@@ -95,12 +104,12 @@ def used_places(W: np.ndarray, U: np.ndarray) -> np.ndarray:
 
 
 @kernel
-def pack(indptr, columns, bits, places, met, count, rows):
+def pack(indptr, columns, bits, places, met, count, common, rows):
     """Pack CSR rows; returns the number of columns that have places then.
 
     `bits` are the values as integers: the base of a row is the least of them, which of positive
-    values is the least value. ``places`` holds one more than the place of each column, 0 if it has
-    none. Each entry is written to all three parts and kept in one of them, and each column to
+    values is the least value; or `common`, unless that is 0. ``places`` holds one more than the place
+    of each column, 0 if it has none. Each entry is written to all three parts and kept in one of them, and each column to
     `met`, so that there is no branch to mispredict.
     """
     near, far, numbered, values, bases, pointers = rows
@@ -108,8 +117,11 @@ def pack(indptr, columns, bits, places, met, count, rows):
     one, ahead = np.uint64(1), np.uint64(PLACES_AHEAD)
     for row in range(bases.size):
         base = bits[indptr[row]] if indptr[row] < indptr[row + 1] else np.uint32(0)
-        for j in range(indptr[row], indptr[row + 1]):
-            base = bits[j] if bits[j] < base else base
+        if common > 0:
+            base = common
+        else:
+            for j in range(indptr[row], indptr[row + 1]):
+                base = bits[j] if bits[j] < base else base
         bases[row] = base
         for j in range(indptr[row], indptr[row + 1]):
             if j + ahead < columns.size:

@@ -1,0 +1,144 @@
+"""Choose the lift of a table by its error on held-out rows of a sample: the simplest that does."""
+
+from __future__ import annotations
+
+import math
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rosenblatt.data import Features, Source
+from rosenblatt.data.cells import label_strings
+from rosenblatt.data.labels import sorted_labels
+from rosenblatt.data.lifting import KINDS, lifted
+from rosenblatt.data.readers import TableReader
+from rosenblatt.data.samples import joined
+from rosenblatt.jobs.options import TrainOptions
+from rosenblatt.jobs.rows import FileRows
+from rosenblatt.jobs.run import Run
+from rosenblatt.learners.problems import decided
+from rosenblatt.training import run as run_epochs
+
+_MOST_ROWS = 8192  # of the sample, to compare lifts on
+_FEW_ROWS = 3000  # below which rows are held out by turns
+_FEWEST_ROWS = 60  # below which nothing is compared, and nothing lifted
+_FOLDS = 5
+_HELD_OUT = 0.25
+
+
+@dataclass(frozen=True)
+class LiftTrial:
+    """The error of a lift on held-out rows of a sample."""
+
+    lift: str
+    error: float
+    rows: int  # held out, over all folds
+
+    def to_json(self) -> dict[str, Any]:
+        """The trial as plain data."""
+        return asdict(self)
+
+
+def lift_source(source: Source, options: TrainOptions) -> tuple[Features, list[LiftTrial]]:
+    """The features of a source with the lift that options ask for, and what was compared."""
+    features = source.features
+    if options.lift == "none" or features.origin != "table" or features.lift is not None:
+        return features, []
+    if options.lift == "auto" and (not features.is_plain_table or features.multilabel):
+        return features, []
+    head = source.first_chunk()
+    assert head is not None
+    sample = pa.table(joined(source.sample(), head.table))
+    if options.lift != "auto":
+        return lifted(features, sample, options.lift), []
+    return _chosen(source, sample, options)
+
+
+def _chosen(
+    source: Source, sample: pa.Table, options: TrainOptions
+) -> tuple[Features, list[LiftTrial]]:
+    """The simplest of the lifts that err no more than the best by a standard error."""
+    features = source.features
+    label = str(features.label)
+    labelled = np.flatnonzero(
+        label_strings(sample[label]).is_valid().to_numpy(zero_copy_only=False)
+    )
+    order = np.random.default_rng(options.seed).permutation(labelled)[:_MOST_ROWS]
+    if len(order) < _FEWEST_ROWS:
+        return features, []
+    candidates = {"none": features}
+    for kind in KINDS[1:]:
+        form = lifted(features, sample, kind)
+        lift = form.lift
+        adds = lift is not None and (lift.entries or any(c.resolutions for c in lift.columns))
+        if adds and form not in candidates.values():
+            candidates[kind] = form
+    if len(candidates) == 1:
+        return features, []
+    rows = sample.take(pa.array(order))
+    classes = sorted_labels(label_strings(rows[label]).unique().to_pylist())
+    if len(classes) < 2:
+        return features, []
+    wrong = {
+        kind: _wrong(source, form, rows, classes, options) for kind, form in candidates.items()
+    }
+    trials = [LiftTrial(kind, float(w.mean()), len(w)) for kind, w in wrong.items()]
+    best = min(trials, key=lambda trial: trial.error).lift
+    for kind, mistakes in wrong.items():  # the simple ones first
+        differ = mistakes.astype(float) - wrong[best]
+        if differ.sum() <= math.sqrt(float(np.abs(differ).sum())):
+            return candidates[kind], trials
+    raise AssertionError("the best is as good as itself")
+
+
+def _wrong(
+    source: Source, features: Features, rows: pa.Table, classes: list[str], options: TrainOptions
+) -> np.ndarray:
+    """Which held-out rows are mispredicted: every row once if they are few, else a quarter."""
+    folds = _FOLDS if len(rows) < _FEW_ROWS else 1
+    if folds == 1:
+        cut = int(_HELD_OUT * len(rows))
+        return _trial(source, features, rows[cut:], rows[:cut], classes, options)
+    edges = [len(rows) * k // folds for k in range(folds + 1)]
+    parts = []
+    for start, end in pairwise(edges):
+        others = pa.concat_tables([rows[:start], rows[end:]])
+        parts.append(_trial(source, features, others, rows[start:end], classes, options))
+    return np.concatenate(parts)
+
+
+def _trial(
+    source: Source,
+    features: Features,
+    train: pa.Table,
+    valid: pa.Table,
+    classes: list[str],
+    options: TrainOptions,
+) -> np.ndarray:
+    """Train on some rows, and say which others are mispredicted."""
+    settings = replace(
+        options, lift="none", valid=None, holdout=None, calibrate=None, target=None, workers=None
+    )
+    settings = replace(settings, checkpoint=None, resume=False, start=None, tune=None)
+    sources = [
+        Source(TableReader(table), features, True, classes, True) for table in (train, valid)
+    ]
+    if options.weight is not None:
+        for each in sources:
+            each._weight = options.weight
+    run = Run(FileRows(sources[0], settings, valid=sources[1]), settings)
+    with closing(run.rows):
+        data, plan = next(run.phases())
+        for _ in run_epochs(run.learner, data, plan, run.progress):
+            pass
+        best = None if run.progress.kept is None else run.progress.kept.weights
+        scored = run.rows.held_out_scores(
+            run.learner, best, bool(run.options.average), classes, len(valid)
+        )
+    assert scored is not None, "validation rows were given"
+    scores, truth, _ = scored
+    return np.asarray(decided(scores) != truth)
