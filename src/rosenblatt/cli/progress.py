@@ -93,6 +93,8 @@ class ProgressPrinter:
         now = self._clock()
         if self._reports is None:
             self.show_columns(run.source)
+            if run.lifts:
+                self._line(_lift_line(run))
         for epoch in run.history[self._epochs :]:
             if epoch.epoch == 1:
                 self._line(_reading_line(run, now - self._epoch_began))
@@ -324,6 +326,14 @@ def _trial_line(trial: Trial) -> str:
     return f"{percent(trial.error):>10}  {trial.rows:>9,}  {', '.join(parts)}"
 
 
+def _lift_line(run: Run) -> str:
+    """The lift that was chosen, and how the others did on the held-out rows of the sample."""
+    lift = run.source.features.lift
+    chosen = "none" if lift is None else "pairs" if lift.pairs else "knots"
+    errors = [f"{trial.lift} {percent(trial.error)}" for trial in run.lifts]
+    return f"lift       {chosen}; errors on held-out rows: {', '.join(errors)}"
+
+
 def _reading_line(run: Run, seconds: float) -> str:
     """The number of rows read, their size, and the rate."""
     size = run.rows.bytes
@@ -387,6 +397,7 @@ def _summary(model: Model, run: Run, out: Path, seconds: float) -> dict[str, Any
         "calibrated": model.calibration is not None,
         "threshold": model.threshold,
         "held_out": run.held_out.reached,
+        "lifts": [trial.to_json() for trial in run.lifts],
         "seconds": round(seconds, 3),
         "history": model.history,
     }

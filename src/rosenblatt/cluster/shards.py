@@ -67,6 +67,12 @@ class Reading:
         format, features, skip, labelled, schema = plain
         return cls(format, Features.from_json(features), skip, labelled, bytes.fromhex(schema))
 
+    def everything(self, manifest: Manifest) -> Source:
+        """Open all shards as one source, with samples from all over the files."""
+        source = self.open(tuple(part for shard in manifest.shards for part in shard))
+        source._reader.all_files = manifest.files
+        return source
+
     def open(self, shard: Shard, classes: Iterable[str] | None = None) -> Source:
         """Open a shard as a source of batches."""
         words = self.features.missing_words
@@ -307,7 +313,8 @@ def _write(shard: Shard, reading: Reading, folder: Path) -> None:
             raise DataError("the file has no labels", path=source.files[0])
         check_values(batch, shard[0].file.path)
         room = store.reserve(len(batch), len(batch.rows.indices))
-        store.commit(numbering.pack(batch.rows, room), batch.labels, batch.weights)
+        rows = numbering.pack(batch.rows, room, reading.features.common_value)
+        store.commit(rows, batch.labels, batch.weights)
         size += batch.size
     store.flush()
     summary, columns = store.summary(), np.array(numbering.columns)

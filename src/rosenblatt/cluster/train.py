@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from rosenblatt.data.open import names_in_options
 from rosenblatt.data.source import Source
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
 from rosenblatt.jobs.checkpoint import Checkpoint
+from rosenblatt.jobs.lift import LiftTrial, lift_source
 from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.jobs.outcome import check_model_path, stopped
 from rosenblatt.jobs.run import Run
@@ -112,6 +114,10 @@ def _train(
     if not reading.labelled:
         message = f"there is no column {reading.features.label!r}"
         raise DataError(message, path=manifest.files[0].path)
+    lifts: list[LiftTrial] = []
+    if start is None:
+        features, lifts = lift_source(reading.everything(manifest), options)
+        reading = replace(reading, features=features)
     valid = None
     if options.valid is not None:
         valid, _ = open_shards(options.valid, engine, how, options.shards, reading.features)
@@ -125,6 +131,7 @@ def _train(
         files = [*manifest.files, *(valid.files if valid else ())]
         check_model_path(out, [f.path for f in files if not is_remote(f.path)], saved)
     run = Run(ShardedRows(engine, manifest, reading, options, valid=valid, start=start), options)
+    run.lifts = lifts
 
     def tick(done: int, tasks: int) -> None:
         run.done, run.tasks = done, tasks

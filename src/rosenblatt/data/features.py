@@ -184,18 +184,21 @@ class Features:
             parts.append(cells.rows)
         return cells._replace(rows=_side_by_side(parts, table.num_rows))
 
-    def owners(self, table: pa.Table) -> list[str] | None:
-        """The column, or the pair of columns, of each entry of a lifted row; None without a lift.
+    def owners(self, table: pa.Table) -> list[str]:
+        """The column, or the pair of columns, of each lifted entry of a row; empty for others.
 
-        For tables of one row. Those of text are empty, as the n-grams have names of their own.
+        >>> lift = TableLift.fit({"x": np.arange(9.0)}, ["x", "job"])
+        >>> columns = Column("x", "number"), Column("job", "category")
+        >>> Features(columns=columns, lift=lift).owners(pa.table({"x": [1.5], "job": ["tech"]}))
+        ['', '', 'x', 'x', 'x × job', 'x × job', 'x × job']
         """
-        if self.lift is None:
-            return None
         count = len(self.hashed(table).rows.indices)
+        if self.lift is None:
+            return [""] * count
         numbers = self._lifted(self._straight(table), owners=True).owners.tolist()
-        entries = [c.name for c in self.columns if c.kind != "text" for _ in c.entries]
-        named = [self.lift.owner(number, entries) for number in numbers]
-        return [""] * (count - len(named)) + named
+        straight = sum(len(c.entries) for c in self.columns if c.kind != "text")
+        lifted = [self.lift.owner(number - straight) for number in numbers if number >= straight]
+        return [""] * (count - len(lifted)) + lifted
 
     def names(self, table: pa.Table | None, wanted: Iterable[int]) -> dict[int, str]:
         """Names of hashed columns, as far as they occur in the table.
@@ -292,6 +295,10 @@ class Features:
         )
         if not sound:
             raise ValueError(f"the feature specification makes no sense: {plain!r:.200}")
+        kinds = {c.name: c.kind for c in features.columns}
+        for c in features.lift.columns if features.lift else ():
+            if kinds.get(c.name) != ("number" if c.is_number else "category"):
+                raise ValueError(f"the lift does not fit the column {c.name!r}")
         return features
 
     def _of(self, kind: str) -> list[Column]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rosenblatt.kernels.jit import inlined, kernel
-from rosenblatt.kernels.text import GRAM, Rows, mixed
+from rosenblatt.kernels.text import GRAM, mixed
 
 KNOT = 64  # added to resolutions, to tell them from depths
 STRIDE_BITS = 2  # a coarser resolution takes every 4th knot of the next finer one

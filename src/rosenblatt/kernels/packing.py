@@ -108,9 +108,9 @@ def pack(indptr, columns, bits, places, met, count, common, rows):
     """Pack CSR rows; returns the number of columns that have places then.
 
     `bits` are the values as integers: the base of a row is the least of them, which of positive
-    values is the least value; or `common`, unless that is 0. ``places`` holds one more than the place
-    of each column, 0 if it has none. Each entry is written to all three parts and kept in one of them, and each column to
-    `met`, so that there is no branch to mispredict.
+    values is the least value; or `common`, unless that is 0. ``places`` holds one more than the
+    place of each column, 0 if it has none. Each entry is written to all three parts and kept in one
+    of them, and each column to `met`, so that there is no branch to mispredict.
     """
     near, far, numbered, values, bases, pointers = rows
     near_end = far_end = end = np.uint64(0)

@@ -1,4 +1,4 @@
-"""The lift of a table: knots of its numbers and pairs of its columns, fitted to a sample of rows."""
+"""The lift of a table: knots of its numbers and pairs of its columns, fitted to a sample."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -253,15 +253,11 @@ class TableLift:
         ]
         return " × ".join(bins)
 
-    def owner(self, number: int, entries: Sequence[str]) -> str:
-        """The name of an owner: a straight entry, a column, or a pair ``a × b``."""
-        m, d = len(entries), len(self.columns)
-        if number < m:
-            return entries[number]
-        if number < m + d:
-            return self.columns[number - m].name
-        a, b = self.pairs[number - m - d]
-        return f"{self.columns[a].name} × {self.columns[b].name}"
+    def owner(self, number: int) -> str:
+        """The name of a column, or of a pair ``a × b``: those come after the columns."""
+        if number < len(self.columns):
+            return self.columns[number].name
+        return " × ".join(self.columns[c].name for c in self.pairs[number - len(self.columns)])
 
     def to_json(self) -> dict[str, Any]:
         """The lift as JSON data."""
@@ -275,19 +271,22 @@ class TableLift:
         >>> TableLift.from_json(lift.to_json()) == lift
         True
         """
-        columns = tuple(
-            LiftedColumn(str(c["name"]), _scale(c["knots"]), _scale(c["edges"]))
-            for c in plain["columns"]
-        )
-        pairs = tuple((a, b) for a, b in plain["pairs"])
+        try:
+            columns = tuple(
+                LiftedColumn(str(c["name"]), _scale(c["knots"]), _scale(c["edges"]))
+                for c in plain["columns"]
+            )
+            pairs = tuple((a, b) for a, b in plain["pairs"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"the lift cannot be read: {error!r}") from None
         for column in columns:
             leaves = len(column.edges) + 1
             if leaves & (leaves - 1) or leaves > 1 << _MOST_DEPTH:
                 raise ValueError(f"{column.name} has {leaves} bins")
-            if any(b <= a for a, b in zip(column.knots, column.knots[1:], strict=False)):
-                raise ValueError(f"the knots of {column.name} do not increase")
-            if len(column.knots) > _MOST_KNOTS:
-                raise ValueError(f"{column.name} has too many knots")
+            if any(b <= a for a, b in pairwise(column.knots)) or len(column.knots) > _MOST_KNOTS:
+                raise ValueError(f"the knots of {column.name} do not increase, or are too many")
+            if any(b < a for a, b in pairwise(column.edges)):
+                raise ValueError(f"the edges of {column.name} do not increase")
         sound = all(type(a) is type(b) is int and 0 <= a < b < len(columns) for a, b in pairs)
         if not sound or len(pairs) > MOST_PAIRS:
             raise ValueError("the pairs are not pairs of columns")

@@ -290,10 +290,20 @@ class Model:
         if self.head is not None:  # by the slopes of the scores, and what is left in the bias
             weights = weights @ self.head.slopes(self._sums(rows)[0])
             bias = self.scores(rows)[0] - rows.values @ weights
+        named = [names.get(column, column) for column in rows.indices.tolist()]
+        contributions = rows.values[:, None] * weights
+        if self.features.lift is not None:
+            # What a lift makes of a column, or of two, counts together.
+            owners = self.features.owners(table)
+            named = [owner or name for owner, name in zip(owners, named, strict=True)]
+            place = {name: i for i, name in enumerate(dict.fromkeys(named))}
+            sums = np.zeros((len(place), len(bias)))
+            np.add.at(sums, [place[name] for name in named], contributions)
+            named, contributions = list(place), sums
         return Explanation(
             self.classes,
-            [names.get(column, column) for column in rows.indices.tolist()],
-            rows.values[:, None] * weights,
+            named,
+            contributions,
             bias,
             self.threshold,
             self.multilabel,

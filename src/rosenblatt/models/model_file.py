@@ -22,8 +22,8 @@ from rosenblatt.models.tensorfile import Arrays, epochs_from, expect, reporting_
 
 FORMAT = "rosenblatt-model"
 VERSION = 6
-_WITH_FASTTEXT = 7  # the version of models of fastText, which older releases must not read
-_READ = (5, VERSION, _WITH_FASTTEXT)  # in version 5 all dates have an age
+_EXTENDED = 7  # the version of lifted models and of fastText's, which older releases must not read
+_READ = (5, VERSION, _EXTENDED)  # in version 5 all dates have an age
 PRECISIONS = ("float32", "float16", "int8")
 # The most bytes that one byte of a file stands for: limits what a small file can allocate.
 _MOST_PER_BYTE = 1024
@@ -97,7 +97,7 @@ def _content(model: Model) -> tuple[Arrays, dict[str, Any]]:
     """The arrays and the plain data of a model file."""
     about = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if model.features.lift is None else _EXTENDED,
         "package": model.package,
         "classes": list(model.classes),
         "features": model.features.to_json(),
@@ -120,7 +120,7 @@ def _content(model: Model) -> tuple[Arrays, dict[str, Any]]:
     fasttext, head = model.features.fasttext, model.head
     if fasttext is not None:
         arrays |= {"words": fasttext.words, "kept": fasttext.kept}
-        about |= {"version": _WITH_FASTTEXT, "problems": len(model.bias)}
+        about |= {"version": _EXTENDED, "problems": len(model.bias)}
     if head is not None:
         arrays |= {"matrix": head.matrix, "tree": head.tree}
         about["head"] = [list(head.matrix.shape), list(head.tree.shape)]
@@ -165,7 +165,7 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
     features = Features.from_json(about["features"])
     alone = len(classes) == 2 and not features.multilabel
     n, problems = about["n_features"], 1 if alone else len(classes)
-    if about["version"] == _WITH_FASTTEXT and about["problems"] == len(classes):
+    if about.get("problems") == len(classes):
         problems = len(classes)  # also of two classes, if they were learned one by one
     if type(n) is not int or n < 0:
         raise ValueError(f"{n!r} is not a number of features")

@@ -35,6 +35,8 @@ def export_onnx(model: Model, out: str | os.PathLike[str]) -> None:
             "only models on numeric columns or svmlight files can be exported to ONNX: text, "
             "categories and features of vw files are hashed, which its operators do not know"
         )
+    if model.features.lift is not None:
+        raise ValueError("lifted models cannot be exported to ONNX: train with --lift none")
     if model.multilabel:
         raise ValueError("models of several labels per row cannot be exported to ONNX")
     try:
