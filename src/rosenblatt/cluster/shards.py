@@ -68,18 +68,21 @@ class Reading:
         return cls(format, Features.from_json(features), skip, labelled, bytes.fromhex(schema))
 
     def everything(self, manifest: Manifest) -> Source:
-        """Open all shards as one source, with samples from all over the files."""
-        source = self.open(tuple(part for shard in manifest.shards for part in shard))
-        source._reader.all_files = manifest.files
-        return source
+        """All shards as one source, with samples from all over the files."""
+        reader = self._reader(tuple(part for shard in manifest.shards for part in shard))
+        reader.all_files = manifest.files
+        return Source(reader, self.features, self.labelled, None, self.skip)
 
-    def open(self, shard: Shard, classes: Iterable[str] | None = None) -> Source:
-        """Open a shard as a source of batches."""
+    def _reader(self, shard: Shard) -> PartReader:
         words = self.features.missing_words
         reader = PartReader(shard, self.format, self.skip, words, self.first)
         if self.schema:
             reader.schema = pa.ipc.read_schema(pa.py_buffer(self.schema))
-        return Source(reader, self.features, self.labelled, classes, self.skip)
+        return reader
+
+    def open(self, shard: Shard, classes: Iterable[str] | None = None) -> Source:
+        """Open a shard as a source of batches."""
+        return Source(self._reader(shard), self.features, self.labelled, classes, self.skip)
 
 
 def detect_reading(manifest: Manifest, features: Features | None = None, **reading: Any) -> Reading:
