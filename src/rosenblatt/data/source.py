@@ -35,6 +35,7 @@ from rosenblatt.data.labels import (
     split_labels,
 )
 from rosenblatt.data.readers import Piece, Reader
+from rosenblatt.data.samples import joined
 from rosenblatt.data.sparse_lines import Lines, with_labels
 from rosenblatt.errors import DataError, listed, shown
 from rosenblatt.kernels.text import Rows
@@ -258,6 +259,10 @@ class Source:
             for _, line in block.filled_lines():
                 if self.format != "svmlight" or not line.lstrip().startswith(b"#"):
                     yield line.decode(errors="replace")
+
+    def sample(self) -> pa.Table:
+        """Rows from all over the files, with all columns, as their kinds were detected from."""
+        return pa.table(joined(self._reader.sample(), self._reader.head()))
 
     def first_chunk(self) -> Chunk | None:
         """The first rows with all columns, as in the file; None for sparse formats."""

@@ -16,7 +16,6 @@ from rosenblatt.data.cells import label_strings
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.data.lifting import KINDS, lifted
 from rosenblatt.data.readers import TableReader
-from rosenblatt.data.samples import joined
 from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.jobs.rows import FileRows
 from rosenblatt.jobs.run import Run
@@ -50,9 +49,7 @@ def lift_source(source: Source, options: TrainOptions) -> tuple[Features, list[L
         return features, []
     if options.lift == "auto" and (not features.is_plain_table or features.multilabel):
         return features, []
-    head = source.first_chunk()
-    assert head is not None
-    sample = pa.table(joined(source.sample(), head.table))
+    sample = source.sample()
     if options.lift != "auto":
         return lifted(features, sample, options.lift), []
     return _chosen(source, sample, options)
