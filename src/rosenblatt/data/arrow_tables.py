@@ -89,12 +89,13 @@ def arrow_batches(
     if columns is not None:
         places = [opened.schema.get_field_index(name) for name in columns]
         opened, is_file = _open_arrow(file, [place for place in places if place >= 0])
+    wanted = None if columns is None else set(columns)
     numbers = range(opened.num_record_batches) if is_file else ()
     for batch in (opened.get_batch(i) for i in numbers) if is_file else opened:
         selected = (
             batch
-            if columns is None
-            else batch.select([name for name in columns if name in batch.schema.names])
+            if wanted is None
+            else batch.select([i for i, name in enumerate(batch.schema.names) if name in wanted])
         )
         for start in range(0, batch.num_rows, rows):
             yield from small_batches([selected.slice(start, rows)], rows)

@@ -178,6 +178,7 @@ def is_bytes(kind: pa.DataType) -> bool:
     )
 
 
+@lru_cache
 def can_be_strings(kind: pa.DataType) -> bool:
     """Whether cells of a type can be spelled as strings: not lists, structs and intervals."""
     try:

@@ -319,8 +319,10 @@ def _form_of_dates(column: pa.ChunkedArray, missing: Words) -> str | None:
 
 def _kind_of_times(name: str, column: pa.ChunkedArray, missing: Words) -> str | None:
     """The kind of whole numbers in a column named like times, if they may be times since 1970."""
+    if not name_suggests(name, _TIME_NAMES):
+        return None
     unit = epoch_unit(to_numbers(column[:_SAMPLE], missing)[0])
-    return f"date:{unit}" if unit and name_suggests(name, _TIME_NAMES) else None
+    return f"date:{unit}" if unit else None
 
 
 def epoch_unit(numbers: np.ndarray) -> str | None:

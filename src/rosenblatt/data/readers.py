@@ -30,7 +30,7 @@ from rosenblatt.data.bytes import (
 from rosenblatt.data.cells import MISSING_WORDS, Words
 from rosenblatt.data.columnar import BATCH_ROWS, columnar_sample, read_columnar, select
 from rosenblatt.data.formats import FORMATS, Format, Parsing, detect_format, named_format
-from rosenblatt.data.samples import PLACE_BYTES, Sampled, block_at, places, slices
+from rosenblatt.data.samples import Sampled, block_at, place_bytes, places, slices
 from rosenblatt.data.sparse_lines import Lines, lines_table
 from rosenblatt.data.text_tables import (
     SAMPLE_BYTES,
@@ -135,11 +135,13 @@ class Reader:
         how, tables = self._parsing(head.column_names, True), []
         if self.kind.batches is not None:
             return columnar_sample([f.path for f in files], self.kind, self._open_raw, head.schema)
-        for file, at in places(files, PLACE_BYTES):
+        step = max((place_bytes(file.dialect) for file in files), default=1)
+        for file, at in places(files, step):
             if block := block_at(file, at, self._open_raw):
                 known = head.column_names
                 if file.dialect is not None:
-                    known = [name for name in known if name in file.dialect.names]
+                    names = set(file.dialect.names)
+                    known = [name for name in known if name in names]
                 chunk = self._parse(block, file.dialect, how._replace(columns=known), self.kind)
                 assert isinstance(chunk, Chunk), "only tables are sampled"
                 tables.append(chunk.table)

@@ -6,7 +6,6 @@ The first rows alone would mislead: files are often in the order of time, and so
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -50,10 +49,14 @@ def places(files: Sequence[Sampled], step: int) -> Iterator[tuple[Sampled, int]]
             yield file, max(0, at)
 
 
+def place_bytes(dialect: Dialect | None) -> int:
+    """The bytes read at a place: more of a table of many columns."""
+    return PLACE_BYTES * max(1, (len(dialect.names) if dialect else 0) // _MANY_NAMES)
+
+
 def block_at(file: Sampled, at: int, open_file: Open) -> Block | None:
     """The whole lines of a file of text from about a place on; None if there are none."""
-    names = file.dialect.names if file.dialect else ()
-    size = PLACE_BYTES * max(1, len(names) // _MANY_NAMES)
+    size = place_bytes(file.dialect)
     start = file.dialect.start if file.dialect else 0
     if at <= start or file.only_begin:
         data = ByteSource(file.path, open_file(file.path)).head(start + size)[start:]
@@ -66,10 +69,9 @@ def block_at(file: Sampled, at: int, open_file: Open) -> Block | None:
 
 
 def slices(table: pa.Table) -> list[pa.Table]:
-    """Evenly spaced parts of a table."""
+    """Evenly spaced parts of a table; a small one as it is."""
     if table.num_rows <= PLACES * _PLACE_ROWS:
-        edges = [table.num_rows * k // PLACES for k in range(PLACES + 1)]
-        return [table[a:b] for a, b in pairwise(edges) if b > a]
+        return [table]
     starts = [(table.num_rows - _PLACE_ROWS) * k // (PLACES - 1) for k in range(PLACES)]
     return [table.slice(start, _PLACE_ROWS) for start in starts]
 

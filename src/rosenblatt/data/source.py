@@ -310,7 +310,8 @@ class Source:
         if not self.column_names:
             return set()
         known, words = self.features.columns, self.features.missing_words
-        others = self._reader.head().drop_columns([c.name for c in known])
+        names, head = {c.name for c in known}, self._reader.head()
+        others = {name: head[name] for name in head.column_names if name not in names}
         return _number_names(known + guess_columns(others, self.features.label, missing=words))
 
     def _check(self, chunk: Chunk, label: str | None) -> Chunk:

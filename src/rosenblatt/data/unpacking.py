@@ -179,11 +179,11 @@ def rows_at_once(
 
     Raises ArrowInvalid for pages that unpack to far more than the file has.
     """
-    longest = 0
+    longest, names = 0, None if columns is None else frozenset(columns)
     with _sense():
         for number, group in enumerate(_groups(file)):
             if number in groups:
-                longest = max(longest, _longest(file, columns, rows, number, group))
+                longest = max(longest, _longest(file, names, rows, number, group))
     while rows > 1 and rows * longest > _MOST_UNPACKED:
         rows //= 2
     return rows
@@ -201,7 +201,11 @@ def _sense() -> Iterator[None]:
 
 
 def _longest(
-    file: pa.NativeFile, columns: list[str] | None, rows: int, number: int, group: list[_Values]
+    file: pa.NativeFile,
+    columns: Container[str] | None,
+    rows: int,
+    number: int,
+    group: list[_Values],
 ) -> int:
     """About the bytes of the longest text in a row group, if rows of these are much."""
     longest = unpacked = packed = 0
@@ -228,9 +232,10 @@ def _longest(
     return longest
 
 
-def _belongs(path: str, columns: list[str]) -> bool:
+def _belongs(path: str, columns: Container[str]) -> bool:
     """Whether a column of values is one of `columns`, or inside of one."""
-    return path in columns or any(path.startswith(name + ".") for name in columns)
+    parts = path.split(".")
+    return any(".".join(parts[: i + 1]) in columns for i in range(len(parts)))
 
 
 def _mean_text(page: _Page) -> int:

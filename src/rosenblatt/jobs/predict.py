@@ -150,6 +150,7 @@ class _Predict:
             source.column_names,
             list(self._new_columns(np.empty((0, len(model.bias))))[0]),
         )
+        input_names = set(inputs)
         if options.only is None:
             copied = inputs if options.columns is None else list(options.columns)
             self._new = {name: _unused_name(name, copied) for name in new}
@@ -162,7 +163,7 @@ class _Predict:
             copied = [name for name in options.only if name not in self._new]
             self.names = list(options.only)
         for name in copied:
-            if name not in inputs:
+            if name not in input_names:
                 known = listed(inputs + new)
                 message = f"there is no column {shown(name)}; the columns are {known}"
                 raise DataError(message, path=source.files[0])
