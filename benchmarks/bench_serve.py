@@ -1,11 +1,11 @@
 """Requests per second of the service, beside FastAPI with scikit-learn's SGDClassifier.
 
-    python benchmarks/bench_serve.py --peer-python PYTHON [--seconds 5] [--rounds 3]
+    python benchmarks/bench_serve.py [--peer-python PYTHON] [--seconds 5] [--rounds 3]
 
-PYTHON has fastapi, uvicorn and scikit-learn. Both services do the same work: hash a text, predict,
-write the prediction to an SQLite log (WAL, synced at every commit) before the answer; take its
-label, write it too, and learn from it. The client shares the machine. It holds some connections,
-each of which sends the next request when the last is answered.
+PYTHON has fastapi, uvicorn and scikit-learn; without it the peer is not measured. Both services do
+the same work: hash a text, predict, write the prediction to an SQLite log (WAL, synced at every
+commit) before the answer; take its label, write it too, and learn from it. The client shares the
+machine. It holds some connections, each of which sends the next request when the last is answered.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def texts_of(folder: Path) -> list[tuple[str, str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--peer-python", required=True)
+    parser.add_argument("--peer-python")
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
@@ -160,9 +160,10 @@ def main() -> None:
 
     texts = texts_of(data_folder())
     print(f"{machine('starlette', 'uvicorn')}, load {os.getloadavg()[0]:.1f}")
+    names = ["rosenblatt", *(["peer", "peer without a log"] if arguments.peer_python else [])]
     results: dict[tuple, list] = {}
     for round in range(arguments.rounds):
-        for name in ("rosenblatt", "peer", "peer without a log"):
+        for name in names:
             with tempfile.TemporaryDirectory() as folder:
                 port, log = 7800 + 3 * round + len(name) % 3, f"{folder}/events.db"
                 command = [arguments.peer_python, __file__, "--serve-peer", str(port)]

@@ -94,6 +94,11 @@ def test_what_is_not_json_is_refused(body):
         parse_json(body)
 
 
+def test_labels_that_are_numbers_are_spelled_as_in_files():
+    labels = [1.0, 1, 2.5, -3.0, 1e300, False]
+    assert [label_of(label) for label in labels] == ["1", "1", "2.5", "-3", "1e+300", "false"]
+
+
 def test_lines_and_arrow_streams_give_rows_and_are_limited():
     assert parse_lines(b'{"a": 1}\n\n"x"\n', 2) == [{"a": 1}, "x"]
     table = pa.table({"age": [1.5, None], "job": ["a", "b"]})

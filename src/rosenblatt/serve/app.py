@@ -173,7 +173,7 @@ def _error(status: int, message: str, challenge: str | None = None) -> JSONRespo
 
 # The first that fits decides.
 _STATUS: list[tuple[type[Exception], int]] = [
-    (Busy, 429), (UnknownId, 404), (TooManyRows, 413), (LogError, 503), (ValueError, 400),
+    (Busy, 429), (UnknownId, 404), (LogError, 503), (ValueError, 400),
 ]  # fmt: skip
 
 
@@ -245,8 +245,6 @@ class Service:
         values, form = await self._items(request)
         rows = [self.engine.reader.row(value) for value in values]
         explain = _flag(query, "explain", False)
-        if explain and len(rows) > 100:
-            raise TooManyRows(100)
         top = _number(query, "top", 1, 1, 1000)
         keep = self.engine.log is not None and _flag(query, "keep", True)
         return self._answers(await self.engine.submit(Predict(rows, top, explain, keep)), form)
@@ -267,7 +265,7 @@ class Service:
         if strange:
             raise ValueError(f"a label has no field {strange[0][:40]!r}: id, label, weight, row")
         row, id = value.get("row"), value.get("id")
-        if id is None and row is not None:
+        if "id" not in value and row is not None:
             id = new_id(time.time())
         if not (isinstance(id, str) and 0 < len(id) <= 100 and id.isprintable()):
             raise ValueError("an id is a text of 1 to 100 printable characters")

@@ -26,6 +26,7 @@ from rosenblatt.serve.online import Online, bytes_of
 from rosenblatt.serve.rows import Row, RowReader
 
 _MOST_ROWS = 4096  # of a batch, and labels learned at a time
+_MOST_EXPLAINED = 100  # rows of a request
 _POLL = 0.1  # seconds between looks at the log, for the labels that other servers took
 _SNAPSHOT_SECONDS, _SNAPSHOT_LABELS = 60.0, 20_000
 _ASK_SECONDS = 1.0  # between attempts to become the learner
@@ -152,9 +153,9 @@ class Engine:
             if note:
                 say("snapshot", note=note)
             self.reader = self.online.reader
+            self._snapshot_position = self.online.position
             while self._follow():
                 pass
-            self._snapshot_position = self.online.position
         self._queue: deque[tuple[Work | Call, asyncio.Future[Any]]] = deque()
         self._thread = ThreadPoolExecutor(1, "engine")
         self._writer = ThreadPoolExecutor(1, "snapshots")
@@ -331,7 +332,7 @@ class Engine:
                     answer["top"] = [
                         {"label": model.classes[c], kind: values[i][c]} for c in ranked[i]
                     ]
-                if work.explain:
+                if work.explain and i < _MOST_EXPLAINED:
                     answer["explanation"] = self.explained(row, scored.labels[i], 20)
             answers.append(answer)
         return answers

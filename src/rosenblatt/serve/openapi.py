@@ -8,13 +8,13 @@ from rosenblatt import __version__
 from rosenblatt.data.features import Features
 
 _ERRORS = {
-    "400": "The request cannot be read, or has a row or label that makes no sense.",
+    "400": "The request cannot be read, has too many rows, or one that makes no sense.",
     "401": "A token is needed.",
     "403": "Pages of other sites may not use the service.",
     "404": "No prediction has the id of a label.",
     "405": "The path takes another method.",
     "409": "The service does not learn.",
-    "413": "The body is too long, or has too many rows.",
+    "413": "The body is too long.",
     "415": "The Content-Type is not one of those listed.",
     "421": "The service is not known by the name in the Host header.",
     "429": "Too much waits already; ask again later.",
@@ -66,11 +66,20 @@ def description(features: Features, limits: Any, tokens: bool) -> dict[str, Any]
         "type": "object",
         "properties": {
             "id": identity,
-            "label": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
+            "label": {
+                "anyOf": [
+                    {"type": "string", "maxLength": 200, "pattern": "^[!-~]+$"},
+                    {"type": ["number", "boolean"]},
+                ]
+            },
             "weight": {"type": "number", "minimum": 0, "maximum": 1e6},
-            "row": {"$ref": "#/components/schemas/Row"},
+            "row": {"anyOf": [{"$ref": "#/components/schemas/Row"}, {"type": "null"}]},
         },
-        "required": ["id", "label"],
+        "required": ["label"],
+        "anyOf": [
+            {"required": ["id"]},
+            {"required": ["row"], "properties": {"row": {"$ref": "#/components/schemas/Row"}}},
+        ],
         "additionalProperties": False,
     }
     taken = {
@@ -86,7 +95,8 @@ def description(features: Features, limits: Any, tokens: bool) -> dict[str, Any]
     paths = {
         "/v1/predict": {
             "post": _operation(
-                "The predicted labels of rows. With a log each has an id, to be labelled later.",
+                "The predicted labels of rows. With a log each has an id, to be labelled later. "
+                "Of a request the first 100 rows are explained.",
                 _one_or_many("Prediction"),
                 _body("Row", limits.rows),
                 ["413", "415"],

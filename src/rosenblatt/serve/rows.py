@@ -133,7 +133,8 @@ def label_of(value: Any) -> str:
     if isinstance(value, bool):
         value = "true" if value else "false"
     elif isinstance(value, int | float):
-        value = str(int(value) if isinstance(value, float) and value.is_integer() else value)
+        is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
+        value = f"{value:.0f}" if is_whole else shown(value)
     label = value.strip() if isinstance(value, str) else ""
     if not label or len(label) > _LONGEST_LABEL or not label.isprintable():
         raise ValueError(
