@@ -18,7 +18,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rosenblatt import data, train
-from rosenblatt.cluster import evaluate_on_shards
 from rosenblatt.cluster.manifest import (
     expand_all,
     identity,
@@ -248,14 +247,12 @@ def test_keys_that_a_store_does_not_know_are_asked_about():
         raise OSError("AWS Error INVALID_ACCESS_KEY_ID during ListObjectsV2 operation")
 
 
-def test_the_model_of_files_in_a_store_is_that_of_files_here(reviews, threads, tmp_path):
+def test_the_model_of_files_in_a_store_is_that_of_files_here(reviews, threads):
     pytest.importorskip("fsspec")
     uri = f"local://{reviews.parent}/*.csv"  # a scheme of fsspec that Arrow does not know
     options = {"label": "sentiment", "epochs": 3, "workers": threads, "shards": 4}
-    model = train(uri, **options, out=tmp_path / "a.model")
+    model = train(uri, **options)
     assert np.array_equal(model.weights, train(reviews, **options).weights)
-    found = evaluate_on_shards(tmp_path / "a.model", uri, threads, shards=2)
-    assert (found.rows, found.accuracy > 0.9) == (900, True)
 
 
 def test_a_store_without_workers_is_one_sentence():

@@ -32,8 +32,9 @@ def evaluate(
         int | None,
         typer.Option(min=1, help="Also precision and recall of the K best labels (P@K, R@K)."),
     ] = None,
-    workers: o.Workers = None,
-    shards: o.Shards = None,
+    by: Annotated[
+        str | None, typer.Option(help="Also the figures of each group, by the cells of a column.")
+    ] = None,
     format: o.Format = None,
     header: o.Header = None,
     skip_bad_rows: o.SkipBadRows = False,
@@ -50,6 +51,8 @@ def evaluate(
       rosenblatt evaluate reviews.model test.csv
 
       rosenblatt evaluate reviews.model test.csv --json --plot curves.png
+
+      rosenblatt evaluate quality.model labelled.parquet --by source
     """
     o.disable_blas_threads()
     from rosenblatt.atomic_files import check_output
@@ -62,28 +65,17 @@ def evaluate(
         check_output(plot, [model, *files], "plot")
     reading = {"format": format, "header": header, "skip_bad_rows": skip_bad_rows}
     loaded = read_model(model)
-    on_shards = workers is not None or shards is not None
     if label is not None:
-        if on_shards:
-            raise OptionError("--label and --workers exclude each other: rename the column")
         loaded = replace(loaded, features=replace(loaded.features, label=label))
     if loaded.multilabel:
-        if on_shards or plot is not None:
-            option = "--plot" if plot is not None else "--workers"
+        if by is not None or plot is not None:
+            option = "--plot" if plot is not None else "--by"
             raise OptionError(f"{option} is for models of one label per row")
         labels = evaluate_labels(loaded, o.labelled_rows(loaded, files, **reading), top)
         _show_label_evaluation(labels, json)
         return
-    if on_shards:
-        from rosenblatt.cluster.scoring import evaluate_on_shards
-
-        workers = o.required_workers(workers, shards)
-        result = evaluate_on_shards(
-            model, files, workers, keep_scores=plot is not None, top=top, shards=shards, **reading
-        )
-    else:
-        source = o.labelled_rows(loaded, files, **reading)
-        result = evaluate_model(loaded, source, keep_scores=plot is not None, top=top)
+    source = o.labelled_rows(loaded, files, **reading)
+    result = evaluate_model(loaded, source, keep_scores=plot is not None, top=top, by=by)
     _show_evaluation(result, json)
     if plot is not None:
         from rosenblatt.viz.evaluation import draw_evaluation
@@ -110,6 +102,7 @@ def _show_evaluation(result: Evaluation, as_json: bool) -> None:
     if result.unlabelled:
         say(f"left out   {counted(result.unlabelled, 'row')} without a label")
     _show_notes(result)
+    _show_groups(result)
     width = _show_classes(result)
     if max(width, 18) + 11 * len(result.classes) > WIDTH:
         say("", "The confusion matrix is too wide for a terminal: use --json or --plot FILE.")
@@ -120,6 +113,17 @@ def _show_evaluation(result: Evaluation, as_json: bool) -> None:
         say("", f"{heading:<{width}}{names}")
         for name, counts in zip(map(visible, result.classes), result.confusion, strict=True):
             say(f"{name:<{width}}" + "".join(f" {count:>10,}" for count in counts))
+
+
+def _show_groups(result: Evaluation) -> None:
+    """Print a line per group, the worst first."""
+    if result.groups:
+        names = [visible(name)[:40] for name in result.groups]
+        width = max(10, *map(len, names))
+        say("", f"{'group':<{width}} {'accuracy':>10} {'macro F1':>10} {'rows':>10}")
+        for name, group in zip(names, result.groups.values(), strict=True):
+            cells = f"{percent(group.accuracy):>10} {percent(group.macro_f1):>10}"
+            say(f"{name:<{width}} {cells} {group.rows:>10,}")
 
 
 def _show_label_evaluation(result: LabelEvaluation, as_json: bool) -> None:

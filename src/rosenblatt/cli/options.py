@@ -90,7 +90,6 @@ Format = Annotated[str | None, training_option("format")]
 Header = Annotated[bool | None, training_option("header")]
 SkipBadRows = Annotated[bool, training_option("skip_bad_rows")]
 Workers = Annotated[str | None, training_option("workers")]
-Shards = Annotated[int | None, training_option("shards")]
 Example = Annotated[
     str | None,
     option(
@@ -111,13 +110,6 @@ def labelled_rows(model: Model, files: list[str], **reading: Any) -> Source:
     from rosenblatt import data
 
     return data.open(files, features=model.features, classes=model.classes, **reading)
-
-
-def required_workers(workers: str | None, shards: int | None) -> str:
-    """The value of --workers; an OptionError if only --shards was given."""
-    if workers is None:
-        raise OptionError(f"--shards {shards} is for --workers: give both, or neither")
-    return workers
 
 
 def model_first(model: Path, files: list[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +20,8 @@ from rosenblatt.errors import NoRowsError, OptionError, counted
 def predict(
     model: o.ModelFile,
     files: Annotated[
-        list[str], typer.Argument(help="Files to predict, or -; they need no labels.")
+        list[str],
+        typer.Argument(help="Further models, if any, then files to predict, or -, without labels."),
     ],
     out: Annotated[
         str,
@@ -58,8 +60,24 @@ def predict(
     min_score: Annotated[
         float | None, typer.Option(help="Write only rows whose label has at least this score.")
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Write only rows with 'MODEL>0.9' (also >=, <, <=: a probability or score) or "
+            "MODEL=LABEL (also !=); a model goes by its file's name. Repeat for several."
+        ),
+    ] = None,
+    keep_top: Annotated[
+        str | None,
+        typer.Option(help="Write only the rows with the best 10% of the first model's values."),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="With --keep-top: of each group, by the cells of a column.")
+    ] = None,
+    labels: Annotated[
+        str | None, typer.Option(help="Decide among these labels alone, as en,no.")
+    ] = None,
     workers: o.Workers = None,
-    shards: o.Shards = None,
     format: o.Format = None,
     header: o.Header = None,
     skip_bad_rows: o.SkipBadRows = False,
@@ -76,91 +94,99 @@ def predict(
 
       rosenblatt predict reviews.model 'new/*.parquet' --out predicted/
 
-      rosenblatt predict reviews.model 'new/*.parquet' --out predicted/ --workers 8
+      rosenblatt predict quality.model lang.model 'crawl/*.parquet' --out scored/ --workers 8
+
+      rosenblatt predict quality.model crawl/*.jsonl --out good/ --keep-top 10% --by source
 
       zcat crawl.gz | rosenblatt predict q.model - --keep-if label=good --at-least 0.8 --only text
 
       tail -f log.txt | rosenblatt predict alarm.model - --json --top 3
     """
     o.disable_blas_threads()
-    from rosenblatt.atomic_files import check_output
-    from rosenblatt.jobs.predict import STDOUT, OutputOptions
-    from rosenblatt.models.model_file import read_model
+    from rosenblatt.data.bytes import expand_paths
+    from rosenblatt.jobs.predict import STDOUT, Condition, OutputOptions
+    from rosenblatt.jobs.scoring import Job, score_files
+    from rosenblatt.models.compress import parse_share
 
     if json and to not in (None, "jsonl"):
         raise OptionError("--json and --to exclude each other")
     to = "jsonl" if json else to
     out = STDOUT if out == "/dev/stdout" else out
     o.model_first(model, files)
+    count = next((i for i, name in enumerate(files) if not name.endswith(".model")), len(files))
+    models, files = [str(model), *files[:count]], files[count:]
+    if not files:
+        raise OptionError("name the files to predict after the models")
     output = OutputOptions(
-        top, scores, proba, _names(columns), _names(only), _labels(keep_if), at_least, min_score
-    )
-    loaded = read_model(model)
+        top, scores, proba, _names(columns), _names(only), _labels(keep_if), at_least, min_score,
+        tuple(map(Condition.parse, keep or ())), by=by,
+    )  # fmt: skip
     reading = {"format": format, "header": header, "skip_bad_rows": skip_bad_rows}
-    if workers is not None or shards is not None:
-        from rosenblatt.cluster.scoring import predict_on_shards
+    job = Job(tuple(models), output, to, tuple(reading.items()), _names(labels) or ())
+    paths = expand_paths(files)
+    folder = _folder(out, keep_top is not None or workers is not None)
+    _check(job, folder, keep_top, workers)
+    if folder is not None:
+        share, run = None if keep_top is None else parse_share(keep_top), None
+        if workers is not None:
+            from rosenblatt.cluster.scoring import on_workers
 
-        workers = o.required_workers(workers, shards)
-        rows, bad = predict_on_shards(
-            model, files, workers, out, output, to=to, shards=shards, **reading
-        )
-        lines = iter([_done_line(out, rows, bad)])
+            run = on_workers(workers)
+        lines: Iterable[str] = map(_done_line, score_files(job, paths, folder, share, run))
     else:
-        jobs = _jobs(files, out, to)
-        if out == STDOUT:
-            _exit_on_closed_pipe()
-        for inputs, target in jobs:
-            if target != STDOUT:
-                check_output(Path(target), [*inputs, model])
-        lines = _predict_all(jobs, loaded, output, to, reading)
-    for line in lines:
+        lines = [_predict_all(job, paths, out)]
+    for line in filter(None, lines):
         if not quiet:
             say(line, err=out == STDOUT)
 
 
-def _jobs(files: list[str], out: str, to: str | None) -> list[tuple[list[str], str]]:
-    """Pairs of input files and output: all files to one output, or one output per file."""
-    from rosenblatt.data.bytes import expand_paths
-    from rosenblatt.jobs.predict import STDOUT, output_beside
-
-    paths = expand_paths(files)
-    if out == STDOUT or not (out.endswith(os.sep) or Path(out).is_dir()):
-        return [(paths, out)]
-    Path(out).mkdir(parents=True, exist_ok=True)
-    targets = [output_beside(path, Path(out), to) for path in paths]
-    if len(set(targets)) < len(targets):
-        raise OptionError(f"two files would have the same output in {out}; name others")
-    return [([path], str(target)) for path, target in zip(paths, targets, strict=True)]
+def _folder(out: str, is_likely: bool) -> Path | None:
+    """The folder of the outputs, if there is one per input."""
+    named = out.endswith(os.sep) or Path(out).is_dir() or (is_likely and not Path(out).suffix)
+    is_folder = out != "-" and named
+    return Path(out) if is_folder else None
 
 
-def _done_line(target: str, rows: int, bad: int) -> str:
-    left = f", {counted(bad, 'bad row')} skipped" if bad else ""
-    return f"{target}: {counted(rows, 'row')}{left}"
+def _check(job: Any, folder: Path | None, keep_top: str | None, workers: str | None) -> None:
+    """Refuse options that contradict each other."""
+    used = [("--keep-top", keep_top), ("--workers", workers)]
+    for name in [name for name, value in used if value is not None and folder is None]:
+        raise OptionError(f"{name} needs a folder for one output per file: --out predicted/")
+    if job.options.by is not None and keep_top is None:
+        raise OptionError(f"--by {job.options.by} is for --keep-top: give both, or neither")
+    alone = {"top": 1, "scores": False, "proba": False, "keep_if": (), "at_least": None}
+    alone |= {"min_score": None}
+    if len(job.paths) > 1:
+        for name, value in alone.items():
+            if getattr(job.options, name) != value:
+                flag = "--" + name.replace("_", "-")
+                raise OptionError(f"{flag} is for one model; with several say --keep")
 
 
-def _predict_all(
-    jobs: list[tuple[list[str], str]], model: Any, output: Any, to: str | None, reading: Any
-) -> Any:
-    """Predict the files of each job, in parallel; yields a line to print per job, in order."""
-    from rosenblatt import data
-    from rosenblatt.data.source import in_order
-    from rosenblatt.jobs.predict import STDOUT, write_nothing, write_predictions
+def _done_line(done: Any) -> str:
+    """What is printed of an output."""
+    if done.note:
+        return f"rosenblatt: {done.note}"
+    left = f", {counted(done.bad, 'bad row')} skipped" if done.bad else ""
+    return f"{done.target}: {counted(done.rows, 'row')}{left}"
 
-    def run(job: tuple[list[str], str]) -> str:
-        inputs, target = job
-        try:
-            source = data.open(inputs, features=model.features, live=True, **reading)
-            source.labelled = False
-            rows = write_predictions(model, source, target, output, to)
-        except NoRowsError as error:
-            write_nothing(target, to)
-            return f"rosenblatt: {error}"
-        is_silent = target == STDOUT and not source.bad
-        return "" if is_silent else _done_line(target, rows, source.bad)
 
-    # A single job runs in this thread, so that a signal ends it at once.
-    lines = map(run, jobs) if len(jobs) == 1 else in_order(iter(jobs), run)
-    return (line for line in lines if line)
+def _predict_all(job: Any, paths: list[str], out: str) -> str:
+    """Predict all files into one output; returns a line to print, or nothing."""
+    from rosenblatt.atomic_files import check_output
+    from rosenblatt.jobs.predict import STDOUT, write_nothing
+    from rosenblatt.jobs.scoring import Done, write_one
+
+    if out == STDOUT:
+        _exit_on_closed_pipe()
+    else:
+        check_output(Path(out), [*paths, *job.paths])
+    try:
+        done = Done(Path(out), **write_one(job, paths, out, live=True))
+    except NoRowsError as error:
+        write_nothing(out, job.to)
+        return f"rosenblatt: {error}"
+    return "" if out == STDOUT and not done.bad else _done_line(done)
 
 
 def _exit_on_closed_pipe() -> None:

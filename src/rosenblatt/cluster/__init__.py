@@ -21,9 +21,7 @@ from rosenblatt._lazy import lazily
 _HOME: dict[str, str | None] = {
     "ShardWarning": "rosenblatt.cluster.rows",
     "WorkerError": "rosenblatt.cluster.engines",
-    "evaluate_on_shards": "rosenblatt.cluster.scoring",
     "make_manifest": "rosenblatt.cluster.manifest",
-    "predict_on_shards": "rosenblatt.cluster.scoring",
 }
 __all__ = sorted(_HOME)
 __getattr__, __dir__ = lazily(__name__, _HOME, globals())

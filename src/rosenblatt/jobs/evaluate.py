@@ -6,6 +6,7 @@ scikit-learn has these measures too, but importing it takes longer than most eva
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data import Source
-from rosenblatt.models.model import Model, labelled
+from rosenblatt.errors import DataError, listed, shown
+from rosenblatt.jobs.predict import groups_of
+from rosenblatt.models.model import Model, labelled, labelled_batches
 
 BINS = 15
 RANKS = (1, 3, 5)
@@ -70,6 +73,7 @@ class Evaluation(_ClassCounts):
     unlabelled: int = 0  # rows that were left out because they have no label
     # By K, the number of rows whose class is among the K with the largest scores.
     among_top: dict[int, int] = field(default_factory=dict)
+    groups: dict[str, Evaluation] = field(default_factory=dict)  # of a column, the worst first
 
     @property
     def at_rank(self) -> dict[int, tuple[float, float]]:
@@ -128,7 +132,16 @@ class Evaluation(_ClassCounts):
             "calibration": calibration,
             "classes": self.by_class(),
             "confusion": self.confusion.tolist(),
+            **(
+                {"groups": [_figures(*pair) for pair in self.groups.items()]} if self.groups else {}
+            ),
         }
+
+
+def _figures(name: str, group: Evaluation) -> dict[str, Any]:
+    """The figures of a group as plain data."""
+    figures = {"accuracy": group.accuracy, "macro_f1": group.macro_f1}
+    return {"group": name, "rows": group.rows, **figures}
 
 
 @dataclass(frozen=True)
@@ -179,23 +192,41 @@ def _ranks(at_rank: dict[int, tuple[float, float]]) -> dict[str, float]:
 
 
 def evaluate(
-    model: Model, source: Source, keep_scores: bool = False, top: int | None = None
+    model: Model,
+    source: Source,
+    keep_scores: bool = False,
+    top: int | None = None,
+    by: str | None = None,
 ) -> Evaluation:
     """Evaluate a model on a source that was opened with its features and classes.
 
     Scores are kept for the area under the ROC curve; more than 2^26 are dropped unless
     `keep_scores`. With `top`, it is also counted how often the class of a row is among the `top`
-    with the largest scores.
+    with the largest scores. With `by`, the rows of each cell of this column are counted by
+    themselves as well.
     """
+    if by is not None:
+        if by not in source.column_names:
+            known = listed(source.column_names)
+            message = f"there is no column {shown(by)}; the columns are {known}"
+            raise DataError(message, path=source.files[0])
+        source.kept_columns = [by]
     k, n_scores = len(model.classes), 0
     confusion = np.zeros((k, k), dtype=np.int64)
     scores: list[np.ndarray] = []
     truth: list[np.ndarray] = []
     reliability = None if model.calibration is None else Reliability(k)
     among_top = 0
-    for rows, labels in labelled(model, source):
-        batch_scores = model.scores(rows)
-        np.add.at(confusion, (labels, model.decide(batch_scores)), 1)
+    groups: dict[str, np.ndarray] = defaultdict(lambda: np.zeros((k, k), np.int64))
+    for batch, labels in labelled_batches(model, source):
+        batch_scores = model.scores(batch.rows)
+        decisions = model.decide(batch_scores)
+        np.add.at(confusion, (labels, decisions), 1)
+        if by is not None:
+            cells = np.array(groups_of(batch, by))
+            for name in np.unique(cells).tolist():
+                at = cells == name
+                np.add.at(groups[name], (labels[at], decisions[at]), 1)
         if reliability is not None:
             reliability.add(model.probabilities(batch_scores), labels)
         if top is not None:
@@ -209,6 +240,7 @@ def evaluate(
     every_score, every_class = (np.concatenate(of) if of else np.empty(0) for of in (scores, truth))
     source.warn_of_strays()
     trained_on = seen_in_training(model, source)
+    parts = {name: Evaluation(model.classes, counts) for name, counts in sorted(groups.items())}
     return Evaluation(
         model.classes,
         confusion,
@@ -219,6 +251,7 @@ def evaluate(
         reliability,
         unlabelled=source.missing[model.features.label or ""],
         among_top={} if top is None else {top: among_top},
+        groups=dict(sorted(parts.items(), key=lambda item: item[1].accuracy)),
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import pyarrow.compute as pc
 from rosenblatt.atomic_files import atomic_write
 from rosenblatt.data import Batch, Source
 from rosenblatt.data.bytes import STDIN
-from rosenblatt.data.cells import make_strings, plain_strings, to_numbers
+from rosenblatt.data.cells import label_strings, make_strings, plain_strings, to_numbers
 from rosenblatt.data.formats import FORMATS
 from rosenblatt.data.writers import (
     LINE_FORMATS,
@@ -34,6 +35,88 @@ from rosenblatt.models.model import Model
 
 LABEL, SCORE, PROBABILITY = "predicted", "score", "probability"
 STDOUT = STDIN
+_COMPARISONS = {
+    ">=": np.greater_equal, "<=": np.less_equal, "!=": np.not_equal, "=": np.equal,
+    ">": np.greater, "<": np.less,
+}  # fmt: skip
+_CONDITION = re.compile(r"\s*(.+?)\s*(>=|<=|!=|=|>|<)\s*(.+?)\s*")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on what a model says: ``quality>0.9``, ``lang=en``.
+
+    A number is compared with the probability of the second of two classes, or of the predicted one
+    of several; without probabilities with the score. Anything else is compared with the label.
+
+    >>> Condition.parse("quality >= 0.9")
+    Condition(name='quality', relation='>=', value='0.9')
+    """
+
+    name: str
+    relation: str
+    value: str
+
+    @classmethod
+    def parse(cls, text: str) -> Condition:
+        """The condition of a text."""
+        match = _CONDITION.fullmatch(text)
+        if match is None:
+            raise OptionError(f"{text!r} is not a condition: say MODEL>0.9 or MODEL=LABEL")
+        return cls(*match.groups())
+
+    def check(self, models: Mapping[str, Model]) -> None:
+        """Refuse a condition on a model that is not there, or a label that it does not know."""
+        if self.name not in models:
+            known = listed(list(models))
+            raise OptionError(f"--keep {shown(self.name)}: there is no such model, but {known}")
+        classes, is_number = models[self.name].classes, self._number is not None
+        if not is_number and (self.relation not in ("=", "!=") or self.value not in classes):
+            raise OptionError(
+                f"--keep {shown(self.value)} is no number, nor a class of {self.name}: "
+                f"{listed(classes)}"
+            )
+
+    @property
+    def _number(self) -> float | None:
+        try:
+            return float(self.value)
+        except ValueError:
+            return None
+
+    def holds(self, model: Model, codes: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """For which rows it holds."""
+        compare: Any = _COMPARISONS[self.relation]
+        if self.value in model.classes and self.relation in ("=", "!="):
+            return np.asarray(compare(codes, model.classes.index(self.value)))
+        return np.asarray(compare(values, self._number))
+
+
+def judged(model: Model, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The predicted class numbers, and the values that conditions are about."""
+    codes, values = decided(scores, model.threshold), own_scores(scores)
+    if model.calibration is not None:
+        values = model.probabilities(scores)
+    of = np.ones(len(codes), np.int64) if len(model.classes) == 2 else codes
+    return codes, values[np.arange(len(codes)), of]
+
+
+def among(model: Model, labels: tuple[str, ...]) -> Model:
+    """A model that decides among some of its labels alone; not to be saved."""
+    absent = [label for label in labels if label not in model.classes]
+    if absent or len(set(labels)) < 2:
+        what = f"{shown(absent[0])} is not one of" if absent else "name at least two of"
+        raise OptionError(f"--labels: {what} the classes of the model: {listed(model.classes)}")
+    if len(model.bias) == 1:
+        return model
+    chosen = [c for c, name in enumerate(model.classes) if name in labels]
+    classes, bias = tuple(model.classes[c] for c in chosen), model.bias[chosen]
+    if model.head is None:
+        weights = np.ascontiguousarray(model.weights[:, chosen])
+        return replace(model, classes=classes, bias=bias, weights=weights)
+    return replace(
+        model, classes=classes, bias=bias, head=replace(model.head, chosen=tuple(chosen))
+    )
 
 
 @dataclass(frozen=True)
@@ -50,6 +133,11 @@ class OutputOptions:
     # the predicted one) is at least this, whatever is predicted.
     at_least: float | None = None
     min_score: float | None = None
+    keep: tuple[Condition, ...] = ()  # write only rows for which all hold
+    # Write only rows in which the value of the first model is at least that of its group: the cell
+    # of a column, or "" without one.
+    least: tuple[tuple[str, float], ...] | None = None
+    by: str | None = None
 
     def check(self, model: Model) -> None:
         """Refuse options that the model does not support."""
@@ -71,7 +159,7 @@ class OutputOptions:
 
 
 def write_predictions(
-    model: Model,
+    models: Model | Mapping[str, Model],
     source: Source,
     out: str | os.PathLike[str],
     options: OutputOptions = OutputOptions(),
@@ -83,20 +171,28 @@ def write_predictions(
     for the second class. With `top`, each label has its own score. For multilabel models, all
     predicted labels are written, with the largest score.
 
-    The source was opened with the model's features and needs no labels. Files are written
+    Several models, by name, are given in a mapping. Then there is a column for each: the
+    probability of the second of its two classes, or of several the predicted label, and in a second
+    column ``NAME_probability`` its probability. Models without probabilities write scores.
+
+    The source was opened with the first model's features and needs no labels. Files are written
     atomically; standard output, ``"-"``, gets rows as they come. `to` is the format, if not that of
     the name. Standard output has the format of the input where possible; lines of plain text become
     label, score and line, separated by tabs.
 
     Returns the number of rows written.
     """
-    options.check(model)
+    models = {"": models} if isinstance(models, Model) else models
+    for model in models.values():
+        options.check(model)
+    for condition in options.keep:
+        condition.check(models)
     if out == STDOUT:
         format, packing = to or FORMATS[source.format].printed, None
         output_format("-", format)
     else:
         format, packing = output_format(out, to)
-    predict = _Predict(model, source, options, format)
+    predict = _Predict(models, source, options, format)
     in_lines, numbers = format in LINE_FORMATS, frozenset(predict.numbers)
 
     def output(batch: Batch) -> tuple[Any, int]:
@@ -143,13 +239,13 @@ class _Predict:
     The columns are `names`; `numbers` are those of a text input that hold numbers.
     """
 
-    def __init__(self, model: Model, source: Source, options: OutputOptions, format: str) -> None:
-        self._model, self._options = model, options
-        self._codes = {name: i for i, name in enumerate(model.classes)}
-        inputs, new = (
-            source.column_names,
-            list(self._new_columns(np.empty((0, len(model.bias))))[0]),
-        )
+    def __init__(
+        self, models: Mapping[str, Model], source: Source, options: OutputOptions, format: str
+    ) -> None:
+        self._models, self._model, self._options = models, next(iter(models.values())), options
+        self._codes = {name: i for i, name in enumerate(self._model.classes)}
+        nothing = {name: np.empty((0, len(model.bias))) for name, model in models.items()}
+        inputs, new = source.column_names, list(self._new_columns(nothing, None)[0])
         input_names = set(inputs)
         if options.only is None:
             copied = inputs if options.columns is None else list(options.columns)
@@ -167,7 +263,11 @@ class _Predict:
                 known = listed(inputs + new)
                 message = f"there is no column {shown(name)}; the columns are {known}"
                 raise DataError(message, path=source.files[0])
-        self._copied = source.kept_columns = copied
+        self._copied, source.kept_columns = copied, columns_read(models, copied, options.by)
+        for name in source.kept_columns:
+            if name not in input_names:
+                message = f"there is no column {shown(name)}; the columns are {listed(inputs)}"
+                raise DataError(message, path=source.files[0])
         is_cells = bool(FORMATS[source.format].delimiters)
         self.numbers = source.number_columns() & set(copied) if is_cells else set()
         # In the text of fastText lines, labels were replaced by blanks.
@@ -178,58 +278,90 @@ class _Predict:
 
     def __call__(self, batch: Batch) -> pa.Table:
         """The output table of a batch."""
-        new, rows = self._new_columns(self._model.scores(batch.rows))
+        new, rows = self._new_columns(scores_of(self._models, batch), batch)
         columns = {name: new[old] for old, name in self._new.items()}
         for name in self._copied:
             assert batch.table is not None, "only tables have columns to copy"
             columns[name] = self._copied_column(batch.table[name], name, rows)
         return pa.table({name: columns[name] for name in self.names})
 
-    def _new_columns(self, scores: np.ndarray) -> tuple[dict[str, pa.Array], np.ndarray | None]:
+    def _new_columns(
+        self, scored: Mapping[str, np.ndarray], batch: Batch | None
+    ) -> tuple[dict[str, pa.Array], np.ndarray | None]:
         """The new columns by name, and the indices of the rows that are written; None for all."""
+        rows = self._kept(scored, batch)
+        if rows is not None:
+            scored = {name: scores[rows] for name, scores in scored.items()}
+        if len(self._models) == 1:
+            return self._columns_of_one(next(iter(scored.values()))), rows
+        columns: dict[str, pa.Array] = {}
+        for name, model in self._models.items():
+            codes, values = judged(model, scored[name])
+            if len(model.classes) == 2:
+                columns[name] = _floats(values)
+            else:
+                kind = SCORE if model.calibration is None else PROBABILITY
+                columns |= {name: _labels(model, codes), f"{name}_{kind}": _floats(values)}
+        return columns, rows
+
+    def _columns_of_one(self, scores: np.ndarray) -> dict[str, pa.Array]:
+        """The new columns of a single model."""
         model, options = self._model, self._options
         labels = model.decide(scores) if model.multilabel else None
-        codes, values = decided(scores, model.threshold), own_scores(scores)
-        probabilities = np.empty(0)
-        if options.proba or options.at_least is not None:
-            probabilities = model.probabilities(scores)
-        rows = self._selected(codes, labels, values, probabilities)
-        values = probabilities if options.proba else values
-        if rows is not None:
-            scores, codes = scores[rows], codes[rows]
-            values = values[rows]
-            labels = None if labels is None else labels[rows]
+        codes = decided(scores, model.threshold)
+        values = model.probabilities(scores) if options.proba else own_scores(scores)
         kind = PROBABILITY if options.proba else SCORE
         every, columns = np.arange(len(codes)), {}
         if options.top == 1:
-            columns[LABEL] = self._labels(codes) if labels is None else self._label_sets(labels)
+            columns[LABEL] = _labels(model, codes) if labels is None else self._label_sets(labels)
             single = len(model.bias) == 1 and not options.proba and not options.scores
             columns[kind] = _floats(scores[:, 0] if single else values[every, codes])
         else:
             best = model.ranked(scores, values)[:, : options.top].T
             for rank, at in enumerate(best, start=1):
                 ending = "" if rank == 1 else f"_{rank}"
-                columns[LABEL + ending] = self._labels(at)
+                columns[LABEL + ending] = _labels(model, at)
                 columns[kind + ending] = _floats(values[every, at])
         if options.scores:
             for name, column in zip(model.classes, values.T, strict=True):
                 columns[f"{kind}_{name}"] = _floats(column)
-        return columns, rows
+        return columns
 
-    def _selected(
-        self, codes: np.ndarray, labels: np.ndarray | None, scores: np.ndarray, probabilities: Any
-    ) -> np.ndarray | None:
+    def _kept(self, scored: Mapping[str, np.ndarray], batch: Batch | None) -> np.ndarray | None:
         """The indices of the rows that are written; None for all."""
-        options = self._options
+        options, model = self._options, self._model
+        scores = next(iter(scored.values()))
+        rows = self._selected(scores)
+        if batch is None or not (options.keep or options.least):
+            return rows
+        fit = np.ones(len(scores), bool)
+        if rows is not None:
+            fit[:] = False
+            fit[rows] = True
+        for condition in options.keep:
+            named = self._models[condition.name]
+            fit &= condition.holds(named, *judged(named, scored[condition.name]))
+        if options.least is not None:
+            least = dict(options.least)
+            groups = groups_of(batch, options.by)
+            values = judged(model, scores)[1].astype(np.float32)  # as those they were taken from
+            fit &= values >= np.array([least[group] for group in groups], np.float32)
+        return np.flatnonzero(fit)
+
+    def _selected(self, scores: np.ndarray) -> np.ndarray | None:
+        """The indices of the rows by labels, and by the least probability or score of one."""
+        model, options = self._model, self._options
         asked = [self._codes[label] for label in options.keep_if]
+        codes = decided(scores, model.threshold)
         if options.at_least is None and options.min_score is None:
             if not asked:
                 return None
+            labels = model.decide(scores) if model.multilabel else None
             has = np.isin(codes, asked) if labels is None else labels[:, asked].any(axis=1)
             return np.flatnonzero(has)
-        values, least = scores, options.min_score
+        values, least = own_scores(scores), options.min_score
         if options.at_least is not None:
-            values, least = probabilities, options.at_least
+            values, least = model.probabilities(scores), options.at_least
         best = values[:, asked].max(axis=1) if asked else values[np.arange(len(codes)), codes]
         return np.flatnonzero(best >= least)
 
@@ -240,10 +372,6 @@ class _Predict:
         cells = [separator.join(names[c] for c in np.flatnonzero(row)) for row in sets]
         return make_strings([cells[code] for code in codes.reshape(-1).tolist()])
 
-    def _labels(self, codes: np.ndarray) -> pa.Array:
-        names = make_strings(list(self._model.classes))
-        return names.take(pa.array(codes.astype(np.int32)))
-
     def _copied_column(self, column: pa.ChunkedArray, name: str, rows: np.ndarray | None) -> Any:
         """A column of the input for the output."""
         if rows is not None:
@@ -253,6 +381,41 @@ class _Predict:
         if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
             return self._trim(plain_strings(column))
         return column
+
+
+def columns_read(models: Mapping[str, Model], copied: list[str], by: str | None) -> list[str]:
+    """The columns that are read: those to copy, to group by, and of all models but the first."""
+    others = [c.name for model in list(models.values())[1:] for c in model.features.columns]
+    return list(dict.fromkeys([*copied, *([] if by is None else [by]), *others]))
+
+
+def scores_of(models: Mapping[str, Model], batch: Batch) -> dict[str, np.ndarray]:
+    """The scores of a batch by each model; those of the same features share the hashed rows."""
+    made: list[tuple[Any, Any]] = []
+    scored = {}
+    for name, model in models.items():
+        # The name of the label, and the order of labels, do not concern the features.
+        features = replace(model.features, label=None, separator=None)
+        rows = batch.rows if not made else next((r for f, r in made if f == features), None)
+        if rows is None:
+            if batch.table is None:
+                raise OptionError(f"the models have different features: predict with {name} alone")
+            rows = features.rows(batch.table)
+        made.append((features, rows))
+        scored[name] = model.scores(rows)
+    return scored
+
+
+def groups_of(batch: Batch, by: str | None) -> list[str]:
+    """The group of each row: the cell of a column as text, "" for all rows without a column."""
+    if by is None:
+        return [""] * len(batch)
+    assert batch.table is not None, "only tables have columns"
+    return [str(value or "") for value in label_strings(batch.table[by]).to_pylist()]
+
+
+def _labels(model: Model, codes: np.ndarray) -> pa.Array:
+    return make_strings(list(model.classes)).take(pa.array(codes.astype(np.int32)))
 
 
 def _floats(values: np.ndarray) -> pa.Array:

@@ -24,6 +24,8 @@ class Head:
         number of classes plus a node before. The last is the root. An output s is the decision of
         its node: to the second child with probability 1 / (1 + exp(-s)). The scores are the
         logarithms of the probabilities of the classes. Empty for none.
+    chosen : tuple of int
+        The classes that are left; empty for all. Not in files.
 
     Examples
     --------
@@ -34,6 +36,7 @@ class Head:
 
     matrix: Array
     tree: Array
+    chosen: tuple[int, ...] = ()
 
     def outputs(self, sums: Array) -> Array:
         """The outputs of the matrix, (rows, outputs)."""
@@ -41,6 +44,10 @@ class Head:
 
     def scores(self, sums: Array) -> Array:
         """The scores (rows, classes) of the sums of rows, (rows, width)."""
+        scores = self._all_scores(sums)
+        return scores[:, self.chosen] if self.chosen else scores
+
+    def _all_scores(self, sums: Array) -> Array:
         outputs = self.outputs(sums)
         if not self.tree.size:
             return outputs

@@ -28,7 +28,7 @@ from rosenblatt.models.explanation import Explanation
 from rosenblatt.models.head import Head
 
 if TYPE_CHECKING:
-    from rosenblatt.data.source import Source
+    from rosenblatt.data.source import Batch, Source
 
 Array = npt.NDArray[Any]
 Guess = tuple[str, float]  # a label and its probability
@@ -462,10 +462,16 @@ def _is_column(values: Any) -> bool:
 
 
 def labelled(model: Model, source: Source) -> Iterator[tuple[Rows, Array]]:
-    """Batches of rows and their class numbers, or indicators of their labels.
+    """The rows of batches and their class numbers, or indicators of their labels.
 
     Raises DataError if there are no rows or no labels.
     """
+    for batch, truth in labelled_batches(model, source):
+        yield batch.rows, truth
+
+
+def labelled_batches(model: Model, source: Source) -> Iterator[tuple[Batch, Array]]:
+    """Batches and the class numbers of their rows, or indicators of their labels."""
     rows = 0
     for batch in source:
         if batch.labels is None:
@@ -475,7 +481,7 @@ def labelled(model: Model, source: Source) -> Iterator[tuple[Rows, Array]]:
         if model.multilabel:
             truth = source.label_sets.matrix(len(model.classes))[truth]
         rows += len(truth)
-        yield batch.rows, truth
+        yield batch, truth
     if not rows:
         what = " with a label" if source.missing[model.features.label or ""] else ""
         raise NoRowsError(f"the file has no rows{what}", path=source.files[0])
