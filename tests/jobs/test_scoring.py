@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -260,3 +262,22 @@ def test_an_evaluation_by_group_lists_the_worst_first(folder):
     assert {group["group"] for group in groups} == {"a", "b"}
     assert sum(group["rows"] for group in groups) == record["rows"] == 400
     assert groups[0]["accuracy"] <= groups[1]["accuracy"]
+
+
+@pytest.mark.parametrize("package", ["datasets", "datatrove"])
+def test_the_adapters_of_the_page_run(package, tmp_path, monkeypatch):
+    pytest.importorskip(package, reason=f"{package} is not installed")
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs/how-to/filter.md").read_text()
+    blocks = re.findall(r"^```(?:python|py)\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    names = {}
+    for block in [blocks[0], *(block for block in blocks if package in block)]:
+        exec(block, names)
+    if package == "datasets":
+        assert names["rows"]["text"] == ["the proof is short"]
+        return
+    from datatrove.data import Document
+
+    documents = [Document(text, id=text) for text in ("the proof is short", "buy now")]
+    said = names["Quality"]("quality.model").filter_batch(documents)
+    assert said == [True, False]
