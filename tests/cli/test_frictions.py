@@ -46,9 +46,9 @@ def run(folder, command, **rest):
         ("export m.model --out missing/m.onnx", 2, "there is no folder missing"),
         ("trace rows.csv --out rows.csv", 2, "which is read"),
         (
-            "evaluate several.model several.csv --workers 2",
+            "evaluate several.model several.csv --by x",
             2,
-            "--workers is for models of one label",
+            "--by is for models of one label",
         ),
         ("evaluate several.model several.csv --plot a.png", 2, "--plot is for models of one label"),
     ],
