@@ -18,6 +18,7 @@ _NAMES = {
     "jobs.options": ("TrainOptions",),
     "jobs.table_classifier": ("TableClassifier",),
     "jobs.train": ("train",),
+    "lifts": ("Lift",),
     "models": ("Model", "from_fasttext", "load", "save"),
     "theory": ("certify", "error_bracket", "max_margin", "mistake_bound", "risk_report", "verify"),
     "tracing": ("trace",),

@@ -142,7 +142,7 @@ def test_a_few_rows_get_as_many_rbf_features_as_half_of_them():
     turn = np.linspace(0.5, 3, 40) * 2 * np.pi
     arm = np.column_stack([turn * np.cos(turn), turn * np.sin(turn)])
     lift = find_lift(np.vstack([arm, -arm]), np.repeat([0, 1], 40), folds=0)
-    assert [a.name for a in lift.attempts][-1] == "40 RBF features"
+    assert "40 RBF features" in [a.name for a in lift.attempts]
 
 
 @pytest.mark.parametrize(

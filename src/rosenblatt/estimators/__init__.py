@@ -6,7 +6,7 @@ from rosenblatt.rules.registry import estimators
 _NAMES = {
     "hashed_ngrams": ("HashedNgrams",),
     "kernel_perceptron": ("KernelPerceptron",),
-    "lift": ("Attempt", "Lift", "find_lift"),
+    "lift": ("Attempt", "LiftSearch", "find_lift"),
     "online": ("OneByOne", "OnlineRun", "learn_online"),
     "perceptron": ("Perceptron",),
 }

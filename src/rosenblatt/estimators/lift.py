@@ -12,14 +12,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.kernel_approximation import Nystroem
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures
+from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils import check_random_state, indexable
 
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learners.examples import check_sparse
+from rosenblatt.lifts.registry import LIFTS
 from rosenblatt.theory import Certificate, CertificateSet, certify
 
 _MIN_ROWS = 20  # for RBF features: fewer rows are separated by any features of that number
@@ -84,7 +84,7 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Lift:
+class LiftSearch:
     """The result of :func:`find_lift`; ``print`` shows it as a table.
 
     Attributes
@@ -159,7 +159,7 @@ def find_lift(
     time_limit: float | None = 60.0,
     folds: int = 5,
     random_state: Any = 0,
-) -> Lift:
+) -> LiftSearch:
     """Try maps in order of size and return the smallest after which the classes are separable.
 
     Data that no hyperplane separates may be separable after a map φ. Each answer is certified
@@ -173,8 +173,9 @@ def find_lift(
         Labels of two or more classes; with more than two, each is separated from the rest.
     maps : mapping of names to transformers, or a sequence of transformers, default=None
         scikit-learn transformers to try. By default, for rows of numbers: identity, pairwise
-        products, polynomials of degree 2 and 3, and Nystroem features of the RBF kernel (100 and
-        500, for fewer than 100 rows half as many as rows; not for sparse rows). For text: counts
+        products, polynomials of degree 2 and 3; and for dense ones Nystroem features of the RBF
+        kernel (100 and 500, for fewer than 100 rows half as many as rows), knots, and knots and
+        pairs (:class:`rosenblatt.Lift`). For text: counts
         of words, of words and pairs, and up to triples.
     max_features : int or None, default=None
         Maps that make more features are not tried ("too large"). None: 2,000, or 200,000 for maps
@@ -188,7 +189,7 @@ def find_lift(
 
     Returns
     -------
-    Lift
+    LiftSearch
 
     Notes
     -----
@@ -237,8 +238,8 @@ mistakes.
             Attempt(name, transformer, size, certificate.verdict, certificate, error, seconds)
         )
         if attempts[-1].separable:
-            return Lift(attempts[-1], tuple(attempts))
-    return Lift(None, tuple(attempts))
+            return LiftSearch(attempts[-1], tuple(attempts))
+    return LiftSearch(None, tuple(attempts))
 
 
 def _validation_error(transformer, X, y, folds, random) -> float:
@@ -288,12 +289,10 @@ def _default_maps(X: Any, random: np.random.RandomState) -> list[tuple[str, Any]
             (name, CountVectorizer(ngram_range=(1, longest), **words))
             for longest, name in enumerate(names, start=1)
         ]
-    plain = {"include_bias": False}
     maps = [
-        ("identity", FunctionTransformer(accept_sparse=True)),
-        ("pairwise products", PolynomialFeatures(2, interaction_only=True, **plain)),
-        ("polynomials of degree 2", PolynomialFeatures(2, **plain)),
-        ("polynomials of degree 3", PolynomialFeatures(3, **plain)),
+        (LIFTS["none"].title, LIFTS["none"].make()),
+        (LIFTS["products"].title, LIFTS["products"].make()),
+        *((f"polynomials of degree {d}", LIFTS["polynomial"].make(degree=d)) for d in (2, 3)),
     ]
     if sparse.issparse(X):
         # The number of products of millions of columns overflows.
@@ -305,6 +304,8 @@ def _default_maps(X: Any, random: np.random.RandomState) -> list[tuple[str, Any]
     for size in (100, 500) if n >= 100 else (n // 2,):
         if n >= _MIN_ROWS and size <= n:
             seed = int(random.randint(2**31))
-            nystroem = Nystroem(gamma=gamma, n_components=size, random_state=seed)
-            maps.append((f"{size} RBF features", nystroem))
+            rbf = LIFTS["rbf"].make(gamma=gamma, landmarks=size, random_state=seed)
+            maps.append((f"{size} RBF features", rbf))
+    if n >= _MIN_ROWS:
+        maps += [(LIFTS[name].title, LIFTS[name].make()) for name in ("knots", "pairs")]
     return maps

@@ -52,7 +52,6 @@ def python_code(session: Session) -> str:
         "])",
         f"y = np.array({list(data.signs)})",
         *lift[1:],
-        *(["X = lift.transform(X)"] if lift else []),
         *_call("run = trace(", _trace_arguments(session), "X", "y"),
         *_weights(session),
         "print(run.stop_reason, w, b)",

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-LIFTS = ("none", "products", "polynomial", "rbf")
+from rosenblatt.lifts.registry import LIFTS, product_name
+
 LANDMARKS = 20
 MOST_LIFTED = 5_100  # all products of two of the 100 features that a session may have
-_EXPONENTS = ("", "", "²", "³", "⁴")
 
 
 class FeatureMap:
@@ -18,9 +18,9 @@ class FeatureMap:
 
     Parameters
     ----------
-    kind : {"none", "products", "polynomial", "rbf"}
-        No map; all products of two different features; all products up to a degree; or radial
-        basis functions around some of the rows.
+    kind : {"none", "products", "polynomial", "rbf", "knots", "pairs"}
+        No map; all products of two different features; all products up to a degree; radial basis
+        functions around some of the rows; or curves of each feature, and surfaces of two.
     degree, gamma
         The degree of the polynomial; the gamma of the radial basis functions.
 
@@ -40,40 +40,38 @@ class FeatureMap:
     def fit(self, X: Any, names: tuple[str, ...]) -> FeatureMap:
         """Fit the map to the rows and name its features."""
         self.names = names
-        if self.kind == "rbf":
-            from sklearn.kernel_approximation import Nystroem
-
-            count = min(len(X), LANDMARKS)
-            self._map = Nystroem(gamma=self.gamma, n_components=count, random_state=0).fit(X)
-            self.names = tuple(f"near {i + 1}" for i in range(count))
-        elif self.kind != "none":
-            from sklearn.preprocessing import PolynomialFeatures
-
+        record, options = LIFTS[self.kind], {"degree": self.degree, "gamma": self.gamma}
+        if self.kind == "none":
+            return self
+        if {"products", "polynomial"} & {self.kind}:
             made = comb(len(names) + self.degree, self.degree) - 1
             if made > MOST_LIFTED + len(names):
                 raise ValueError(f"the lift would make {made:,} features; choose a lower degree")
-            products_only = self.kind == "products"
-            self._map = PolynomialFeatures(
-                self.degree, interaction_only=products_only, include_bias=False
-            ).fit(X)
-            self.names = tuple(_product(powers, names) for powers in self._map.powers_)
+        options["landmarks"] = min(len(X), LANDMARKS)
+        takes = {name: value for name, value in options.items() if name in record.parameters}
+        self._map = record.make(**takes).fit(np.asarray(X, dtype=float))
+        if self.kind == "rbf":
+            self.names = tuple(f"near {i + 1}" for i in range(options["landmarks"]))
+        elif hasattr(self._map, "powers_"):
+            self.names = tuple(product_name(powers, names) for powers in self._map.powers_)
+        else:
+            self.names = tuple(self._map.get_feature_names_out(names).tolist())
         return self
 
     def __call__(self, X: Any) -> Any:
         """Map rows to the new features."""
         rows = np.asarray(X, dtype=float)
-        return rows if self._map is None else self._map.transform(rows)
+        if self._map is None:
+            return rows
+        lifted = self._map.transform(rows)
+        return lifted if isinstance(lifted, np.ndarray) else lifted.toarray()
 
     def code(self) -> list[str]:
-        """Python code for the same map: its import, and the map itself as ``lift``."""
+        """Python code for the same map: its import, the map itself as ``lift``, and lifted rows."""
         if self._map is None:
             return []
         transformer = type(self._map)
         module = transformer.__module__.partition("._")[0]
         imported = f"from {module} import {transformer.__name__}"
-        return [imported, f"lift = {self._map!r}.fit(X)"]
-
-
-def _product(powers: Any, names: tuple[str, ...]) -> str:
-    """The name of a product of features, such as ``p²·q``."""
-    return "·".join(names[j] + _EXPONENTS[powers[j]] for j in np.flatnonzero(powers))
+        dense = ".toarray()" if LIFTS[self.kind].of_tables else ""
+        return [imported, f"lift = {self._map!r}.fit(X)", f"X = lift.transform(X){dense}"]

@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 from rosenblatt import teaching_sets
 from rosenblatt.data import Arrays, read_arrays
 from rosenblatt.errors import listed, shown
-from rosenblatt.lab.lifts import LIFTS
+from rosenblatt.lifts.registry import LIFTS
 from rosenblatt.rules import MISTAKE_RULES
 from rosenblatt.tracing import TraceProblem
 from rosenblatt.tracing.run import RULES
@@ -75,7 +75,7 @@ class LabSettings:
         _one_of("mistake rule", self.mistake, MISTAKE_RULES)
         _one_of("order", self.order, ORDERS)
         _one_of("weights kept", self.keep, KEEPS)
-        _one_of("lift", self.lift, LIFTS)
+        _one_of("lift", self.lift, tuple(LIFTS))
         _between("threshold", self.threshold, 0, LARGEST)
         _between("learning rate", self.eta, 1e-3, 1e3)
         _between("padding constant", self.padding, 1e-3, 1e3)

@@ -12,7 +12,7 @@ const CONTROLS = [
   ["bias", "bias", "checkbox"],
   ["padding", "padding constant c", "number", { min: 0.001, step: 0.5 }],
   ["keep", "weights shown", "select", ["last", "average", "best"]],
-  ["lift", "lift", "select", ["none", "products", "polynomial", "rbf"]],
+  ["lift", "lift", "select", ["none", "products", "polynomial", "rbf", "knots", "pairs"]],
   ["degree", "degree", "number", { min: 2, max: 4, step: 1 }],
   ["gamma", "gamma", "number", { min: 0.001, step: 0.5 }],
   ["max_epochs", "max. epochs", "number", { min: 1, max: 1000, step: 1 }],
