@@ -40,18 +40,18 @@ class FeatureMap:
     def fit(self, X: Any, names: tuple[str, ...]) -> FeatureMap:
         """Fit the map to the rows and name its features."""
         self.names = names
-        record, options = LIFTS[self.kind], {"degree": self.degree, "gamma": self.gamma}
+        record, landmarks = LIFTS[self.kind], min(len(X), LANDMARKS)
+        options = {"degree": self.degree, "gamma": self.gamma, "landmarks": landmarks}
         if self.kind == "none":
             return self
         if {"products", "polynomial"} & {self.kind}:
             made = comb(len(names) + self.degree, self.degree) - 1
             if made > MOST_LIFTED + len(names):
                 raise ValueError(f"the lift would make {made:,} features; choose a lower degree")
-        options["landmarks"] = min(len(X), LANDMARKS)
         takes = {name: value for name, value in options.items() if name in record.parameters}
         self._map = record.make(**takes).fit(np.asarray(X, dtype=float))
         if self.kind == "rbf":
-            self.names = tuple(f"near {i + 1}" for i in range(options["landmarks"]))
+            self.names = tuple(f"near {i + 1}" for i in range(landmarks))
         elif hasattr(self._map, "powers_"):
             self.names = tuple(product_name(powers, names) for powers in self._map.powers_)
         else:

@@ -134,11 +134,11 @@ class Lift(TransformerMixin, BaseEstimator):
         codes = []
         for c in self.lift_.columns:
             cell = cells[c.name]
-            levels = np.array([_level(value) for value in cell]) if cell.dtype == object else None
-            binned = (
-                np.searchsorted(c.edges, np.nan_to_num(cell, nan=np.inf)) if c.edges else levels
-            )
-            codes.append(np.unique(binned, return_inverse=True)[1])
+            if c.is_number:
+                values: Array = np.searchsorted(c.edges, np.nan_to_num(cell, nan=np.inf))
+            else:
+                values = np.array([_level(value) for value in cell])
+            codes.append(np.unique(values, return_inverse=True)[1])
         classes = np.unique(np.zeros(len(codes[0])) if y is None else y, return_inverse=True)[1]
         return best_pairs(np.array(codes), np.eye(classes.max() + 1)[classes])
 
