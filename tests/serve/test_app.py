@@ -185,6 +185,21 @@ def test_a_stopped_service_goes_on_where_it_was(begun):
         assert client.post("/v1/label", json={"id": id, "label": "pos"}).status_code == 200
 
 
+def test_columns_are_forgotten_after_their_time_and_the_model_stays(begun):
+    log = begun()
+    with running(Engine(log=log, learns=True, forget_after=0.0)) as client:
+        teach(client, stream(20))
+        expected = caught_up(client, 20)
+        client.post("/v1/predict", json="never labelled")
+    log = open_log(str(log.path))
+    assert all(isinstance(event.content, bytes) for event in log.events(0, 100))
+    assert log.run("SELECT count(*) FROM predictions") == [(20,)]
+    with running(Engine(log=log)) as client:
+        assert client.get("/health").json()["version"] == expected
+        history = client.get("/v1/history").json()
+        assert all(mistake["row"] is None for mistake in history["mistaken"])
+
+
 # Limits and refusals
 
 
@@ -365,6 +380,21 @@ def test_servers_of_one_log_have_the_same_model_and_one_learner(database, monkey
         files = {client.get("/v1/model").content for client in (one, two, standby)}
         assert len(files) == 1
     assert replay(database).labels == 90
+
+
+def test_a_lost_connection_to_the_database_is_made_again(database):
+    log = open_log(database)
+    log.begin(text_start())
+    with running(Engine(log=log, learns=True)) as client:
+        teach(client, stream(10))
+        other = open_log(database)
+        other.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                  "WHERE datname = current_database() AND pid <> pg_backend_pid()")  # fmt: skip
+        other.close()
+        statuses = [client.post("/v1/predict", json="good").status_code for _ in range(2)]
+        assert statuses[-1] == 200
+        teach(client, stream(10, first=50))
+        assert caught_up(client, 20) == 20
 
 
 # The description

@@ -455,6 +455,7 @@ def make_app(
         lifespan=lifespan,
         exception_handlers={HTTPException: failed, Exception: crashed},
     )
+    app.router.redirect_slashes = False
     service.guard = Guard(app, hosts, tokens)
     return service.guard
 

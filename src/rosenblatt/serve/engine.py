@@ -29,6 +29,7 @@ _MOST_ROWS = 4096  # of a batch, and labels learned at a time
 _MOST_EXPLAINED = 100  # rows of a request
 _POLL = 0.1  # seconds between looks at the log, for the labels that other servers took
 _SNAPSHOT_SECONDS, _SNAPSHOT_LABELS = 60.0, 20_000
+_PAUSE = 2.0  # seconds until the next look, after one that failed
 _ASK_SECONDS = 1.0  # between attempts to become the learner
 _FORGET_SECONDS = 600.0
 
@@ -143,6 +144,15 @@ class Engine:
 
     def open(self) -> None:
         """Load the model, and learn what is in the log."""
+        self._queue: deque[tuple[Work | Call, asyncio.Future[Any]]] = deque()
+        self._thread = ThreadPoolExecutor(1, "engine")
+        self._writer = ThreadPoolExecutor(1, "snapshots")
+        self._writing: Any = None
+        self._said = "", 0.0  # the last error, and when it was said
+        now = time.monotonic()
+        self._snapshot_time = self._asked = self._looked = now
+        self._forget_time = now
+        self._closing = False
         if self.log is None:
             assert self.model is not None
             self.reader = RowReader(self.model.features)
@@ -156,14 +166,6 @@ class Engine:
             self._snapshot_position = self.online.position
             while self._follow():
                 pass
-        self._queue: deque[tuple[Work | Call, asyncio.Future[Any]]] = deque()
-        self._thread = ThreadPoolExecutor(1, "engine")
-        self._writer = ThreadPoolExecutor(1, "snapshots")
-        self._writing: Any = None
-        now = time.monotonic()
-        self._snapshot_time = self._asked = self._looked = now
-        self._forget_time = now
-        self._closing = False
 
     @property
     def current(self) -> Model:
@@ -222,7 +224,10 @@ class Engine:
     def close(self) -> None:
         """Write a last snapshot, and close the log."""
         if self.log is not None:
-            self._maintain(closing=True)
+            try:
+                self._maintain(closing=True)
+            except LogError as error:
+                self._note_failure(error)
             self._writer.shutdown()
             self.log.close()
         self._thread.shutdown()
@@ -241,6 +246,7 @@ class Engine:
                 self._maintain()
             except LogError as error:
                 self._note_failure(error)
+                self._looked += _PAUSE
         return [_result(w.function) if isinstance(w, Call) else next(answers) for w in batch]
 
     def _answered(self, batch: list[Work]) -> list[Any]:
@@ -406,7 +412,10 @@ class Engine:
         if learning and not isinstance(error, LogError):
             self.failure = f"{type(error).__name__}: {error}"
         self.counts["errors"] += 1
-        say("error", error=f"{type(error).__name__}: {error}")
+        said = f"{type(error).__name__}: {error}"
+        if said != self._said[0] or time.monotonic() - self._said[1] > _PAUSE:
+            self._said = said, time.monotonic()
+            say("error", error=said)
 
     def _maintain(self, closing: bool = False) -> None:
         """Be the learner if nobody else is; write a snapshot and forget columns when it is time."""

@@ -74,7 +74,6 @@ class Log(ABC):
 
     name: str  # as messages show it
     serial = "INTEGER PRIMARY KEY AUTOINCREMENT"
-    failures: tuple[type[Exception], ...]
 
     # What the stores do in their own way
 
@@ -288,8 +287,6 @@ class Log(ABC):
 
 class SqliteLog(Log):
     """A log in a file of SQLite, for servers on one machine."""
-
-    failures = (sqlite3.Error,)
 
     def __init__(self, path: Path, *, create: bool = True) -> None:
         self.path, self.name = path, str(path)

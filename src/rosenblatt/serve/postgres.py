@@ -30,7 +30,6 @@ class PostgresLog(Log):
             raise MissingExtraError("a log in PostgreSQL", "serve-postgres") from None
         self._psycopg, self._address = psycopg, address
         self.name = re.sub(r"//[^@/]*@", "//", address.partition("?")[0])  # without a password
-        self.failures = (psycopg.Error,)
         self._learner: Any = None
         self._connection: Any = None
         self._is_inside = False  # a transaction, whose statements need its connection

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -230,9 +229,3 @@ def _is_compressed(message: bytes) -> bool:
 
     header = field(number(0, 4), 2)
     return bool(field(header + number(header, 4), 3))
-
-
-def as_answers(rows: list[dict[str, Any]]) -> Iterator[bytes]:
-    """Answers as JSON lines."""
-    for row in rows:
-        yield json.dumps(row).encode() + b"\n"

@@ -204,13 +204,13 @@ def options_for_services(is_table: bool, rule: str | None) -> dict[str, Any]:
     """The options of a model that learns its labels one by one and predicts all the while.
 
     It visits each row once. Of the rules and averages, AROW without an average makes the fewest
-    mistakes on text so; the perceptron's average and threshold help less than over several epochs.
+    mistakes so; the perceptron makes fewer with its average and a threshold below that of files.
 
     >>> options_for_services(False, "perceptron")["threshold"]
     0.5
     """
     is_perceptron = rule is not None and rule.partition(":")[0] == "perceptron"
-    own = {"rule": "arow", "average": is_perceptron} | ({} if is_table else {"threshold": 0.5})
+    own = {"rule": "arow", "average": is_perceptron, "threshold": 0.5}
     return options_for_files(is_table, 1) | own
 
 
