@@ -122,10 +122,13 @@ def test_n_grams_that_cannot_be_are_bad_usage(folder, given):
 
 def test_n_grams_are_those_asked_for(folder):
     for options, line in (
-        (["--ngrams", "3"], "of 1 to 3 words"),
-        (["--chars", "--ngrams", "2-4"], "of 2 to 4 characters"),
-        (["--chars", "--ngrams", "4"], "of 3 to 4 characters"),
-        (["--chars"], "of 3 to 5 characters"),
+        ([], "of 1 to 2 words and marks, 2 to 5 characters"),
+        (["--ngrams", "3"], "of 1 to 3 words and marks, 2 to 5 characters"),
+        (["--fast"], "of 1 to 2 words,"),
+        (["--analyzer", "marks"], "of 1 to 2 words and marks,"),
+        (["--chars", "--ngrams", "3-4"], "of 3 to 4 characters"),
+        (["--chars", "--ngrams", "4"], "of 2 to 4 characters"),
+        (["--chars"], "of 2 to 5 characters"),
     ):
         result = CliRunner().invoke(app, ["train", str(folder / "a.csv"), *options, "--dry-run"])
         assert line in result.output

@@ -38,7 +38,7 @@ def test_numbers_are_scaled_and_a_missing_one_is_the_mean(tmp_path):
 
 def test_parts_of_rows_are_put_side_by_side():
     columns = (Column("t", "text"), Column("u", "text"), Column("c", "category"))
-    features = Features(columns=columns, ngrams=Ngrams(1, 1, False, 10))
+    features = Features(columns=columns, ngrams=Ngrams(1, 1, "word", 10))
     table = pa.table({"t": ["a b", ""], "u": ["a", "b"], "c": ["x", None]})
     rows = features.rows(table)
     assert np.diff(rows.indptr).tolist() == [4, 2]

@@ -301,7 +301,7 @@ def test_frames_of_every_kind_give_the_same_model():
         ({"epochs": 0}, "epochs must be at least 1"),
         ({"threshold": -1.0}, "threshold must be at least 0, got -1"),
         ({"holdout": 1.0}, "a share of the rows"),
-        ({"analyzer": "bytes"}, "one of word, char, got 'bytes'"),
+        ({"analyzer": "bytes"}, "one of word, marks, char, both, got 'bytes'"),
         ({"ngrams": (3, 2)}, "1 <= N <= M"),
     ],
 )
@@ -356,7 +356,7 @@ def test_other_rules_train_the_model_of_their_estimator(rule):
     labels, lines = texts_of_two_classes()
     model = train({"label": labels, "text": lines}, text="text", rule=rule, epochs=2, bits=12)
     of_pipeline = make_pipeline(
-        HashedNgrams(2, bits=12),
+        HashedNgrams(2, analyzer="both", bits=12),
         estimator_of(
             rule, intercept_scaling=0.1, keep="late_average", feature_rates="idf",
             shuffle="after_first", max_iter=2, tol=None, random_state=0,

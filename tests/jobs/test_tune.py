@@ -48,14 +48,14 @@ def clock(monkeypatch):
 def test_tuning_finds_characters_where_words_cannot_help(path):
     tried = []
     model = train(path, tune=8, report_trial=tried.append)
-    assert model.features.ngrams.chars
+    assert model.features.ngrams.analyzer in ("char", "both")
     assert len(tried) >= 9
     test = words(300, seed=1)
     assert model.score(test, test["label"]) > 0.9
-    plain = train(path)
+    plain = train(path, analyzer="word")
     assert plain.score(test, test["label"]) < 0.6
     first = model.parameters["tuning"][0]
-    assert (first["ngrams"], first["threshold"], first["analyzer"]) == ([1, 2], 2.0, "word")
+    assert (first["ngrams"], first["threshold"], first["analyzer"]) == ([1, 2], 2.0, "both")
     assert len(model.parameters["tuning"]) == len(tried)
 
 
@@ -64,7 +64,7 @@ def test_what_is_chosen_trains_to_the_same_model_again(path):
     tuned = train(path, tune="3s", average=False)
     n, p = tuned.features.ngrams, tuned.parameters
     again = train(
-        path, ngrams=(n.low, n.high), analyzer="char" if n.chars else "word", bits=n.bits,
+        path, ngrams=(n.low, n.high), analyzer=n.analyzer, bits=n.bits,
         threshold=p["threshold"], padding=p["padding"], average=p["average"],
         multiclass=p["multiclass"], rule=p["rule"],
     )  # fmt: skip
@@ -154,7 +154,7 @@ def test_the_command_prints_what_was_tried(path, tmp_path):
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     assert lines[0].split() == ["error", "rows", "tried"]
-    assert "words 1-2 2^22, threshold 2, padding 0.1" in lines[1]
+    assert "both 1-2 2^22, threshold 2, padding 0.1" in lines[1]
     assert max(len(line) for line in lines if str(out) not in line) <= 80
     assert json.dumps(load(out).parameters["tuning"])
 

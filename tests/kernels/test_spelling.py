@@ -32,7 +32,7 @@ def test_spelling_a_column_gives_words_that_hash_to_it(texts, high):
 @settings(max_examples=60, deadline=None)
 @given(TEXTS, st.integers(1, 3), st.integers(0, 3))
 def test_spelling_a_column_of_characters_gives_characters_that_hash_to_it(texts, low, more):
-    spec = Ngrams(low, low + more, chars=True, bits=22)
+    spec = Ngrams(low, low + more, analyzer="char", bits=22)
     wanted = np.unique(hash_ngrams(*buffers(texts), spec).indices)
     found = spell(*buffers(texts), spec, wanted)
     assert sorted(found) == wanted.tolist()

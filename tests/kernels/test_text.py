@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 from rosenblatt.kernels import _unicode
 from rosenblatt.kernels._unicode import LIMIT, fold_table
 from rosenblatt.kernels.text import (
+    ANALYZERS,
+    CHAR,
     SEED,
+    TOKEN,
     WEIGHTINGS,
     Ngrams,
     column,
@@ -42,49 +45,72 @@ def buffers(texts, padding=b"\xffjunk"):
     return offsets, np.frombuffer(padding + b"".join(encoded) + padding, dtype=np.uint8)
 
 
-def counted(text, spec):
-    """The columns of one text and their counts, by the definition."""
-    if spec.chars:
+def counted(text, block, bits):
+    """The columns of one block of one text and their counts, by the definition."""
+    if block.kind == CHAR:
         grams = []
         for word in words(text):
             padded = f" {word} "
             for start in range(len(padded)):
-                for n in range(spec.low, min(spec.high, len(padded) - start) + 1):
+                for n in range(block.low, min(block.high, len(padded) - start) + 1):
                     grams.append([padded[start : start + n]])
-            if len(padded) < spec.low:
+            if len(padded) < block.low:
                 grams.append([padded])
     else:
-        split = words(text)
+        split = words(text, block.kind)
         grams = [
             split[i : i + n]
-            for n in range(spec.low, spec.high + 1)
+            for n in range(block.low, block.high + 1)
             for i in range(len(split) - n + 1)
         ]
-    return Counter(column(gram, spec.bits) for gram in grams)
+    return Counter(column(gram, bits) for gram in grams)
 
 
-@settings(max_examples=120, deadline=None)
+def expected_row(text, spec):
+    """The columns and values of one text, block after block, by the definition."""
+    weigh = {"binary": lambda c: 1.0, "log": lambda c: math.log(1 + c), "raw": float}
+    row, counts = [], []
+    for block in spec.blocks:
+        new = counted(text, block, spec.bits)
+        for before in counts:  # a column that an earlier block has counts there
+            for at in before.keys() & new.keys():
+                before[at] += new.pop(at)
+        counts.append(new)
+    for block, of_block in zip(spec.blocks, counts, strict=True):
+        values = {at: weigh[spec.weighting](n) for at, n in of_block.items()}
+        length = math.sqrt(block.share)
+        norm = math.sqrt(sum(v * v for v in values.values())) / length if spec.unit else 1.0
+        row.append({at: value / norm for at, value in values.items()})
+    return row
+
+
+@settings(max_examples=200, deadline=None)
 @given(
     TEXTS,
     st.tuples(st.integers(1, 3), st.integers(0, 2)),
-    st.booleans(),
+    st.sampled_from(list(ANALYZERS)),
     st.sampled_from([3, 10, 22]),
     st.sampled_from(WEIGHTINGS),
     st.booleans(),
 )
-def test_the_kernel_equals_the_definition(texts, orders, chars, bits, weighting, unit):
-    spec = Ngrams(orders[0], sum(orders), chars, bits, weighting, unit)
+def test_the_kernel_equals_the_definition(texts, orders, analyzer, bits, weighting, unit):
+    spec = Ngrams(orders[0], sum(orders), analyzer, bits, weighting, unit)
     rows = hash_ngrams(*buffers(texts), spec)
     assert len(rows.indptr) == len(texts) + 1
     for text, start, end in zip(texts, rows.indptr[:-1], rows.indptr[1:], strict=True):
-        weigh = {"binary": lambda c: 1.0, "log": lambda c: math.log(1 + c), "raw": float}[weighting]
-        expected = {at: weigh(count) for at, count in counted(text, spec).items()}
-        length = math.sqrt(sum(value**2 for value in expected.values())) if unit else 1.0
-        found = dict(zip(rows.indices[start:end].tolist(), rows.values[start:end], strict=True))
-        assert len(found) == int(end - start), "a column occurs twice in a row"
-        assert found.keys() == expected.keys()
-        for at, value in expected.items():
-            assert found[at] == pytest.approx(value / length, rel=1e-6)
+        first = int(start)
+        for expected in expected_row(text, spec):
+            part = slice(first, first := first + len(expected))
+            found = dict(zip(rows.indices[part].tolist(), rows.values[part], strict=True))
+            assert found.keys() == expected.keys()
+            assert [found[at] for at in expected] == pytest.approx(list(expected.values()), 1e-6)
+        assert first == end, "a column occurs twice in a block"
+
+
+def test_a_run_of_a_mark_is_a_word():
+    assert words("Well... 5€!!!!! \u2764\ufe0f\U0001f600 a_b\t\u00a0\u200bc", TOKEN) == [
+        "well", "...", "5", "€", "!!!", "❤", "\ufe0f", "😀", "a", "_", "b", "c",
+    ]  # fmt: skip
 
 
 def test_the_columns_are_the_same_for_ever():
@@ -92,7 +118,7 @@ def test_the_columns_are_the_same_for_ever():
     text = "Crème BRÛLÉE, not good; naïve 東京 \U00020000x"
     rows = hash_ngrams(*buffers([text]), Ngrams(weighting="raw", unit=False))
     assert rows.indices.tolist() == GOLDEN_WORDS
-    rows = hash_ngrams(*buffers([text]), Ngrams(3, 4, True, 20, "raw", False))
+    rows = hash_ngrams(*buffers([text]), Ngrams(3, 4, "char", 20, "raw", False))
     assert rows.indices[:8].tolist() == GOLDEN_CHARS
     assert int(named_seed("title")) == GOLDEN_SEED
     assert int(SEED) == 0xCBF29CE484222325
@@ -101,7 +127,7 @@ def test_the_columns_are_the_same_for_ever():
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.binary(max_size=40), max_size=5))
 def test_bytes_that_are_not_utf8_separate_words_and_read_nothing_else(texts):
-    rows = hash_ngrams(*buffers(texts), Ngrams(1, 1, False, 22, "raw", False))
+    rows = hash_ngrams(*buffers(texts), Ngrams(1, 1, "word", 22, "raw", False))
     for text, start, end in zip(texts, rows.indptr[:-1], rows.indptr[1:], strict=True):
         decoded = text.decode(errors="replace")
         assert Counter(column([word], 22) for word in words(decoded)) == dict(
@@ -140,9 +166,9 @@ def test_no_rows_and_empty_rows_are_fine():
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(TEXTS, max_size=4), st.booleans())
-def test_chunks_are_hashed_as_if_they_were_one(several, chars):
-    spec = Ngrams(2, 3, chars)
+@given(st.lists(TEXTS, max_size=4), st.sampled_from(list(ANALYZERS)))
+def test_chunks_are_hashed_as_if_they_were_one(several, analyzer):
+    spec = Ngrams(2, 3, analyzer)
     found = hash_chunks([buffers(texts) for texts in several], spec)
     whole = hash_ngrams(*buffers([text for texts in several for text in texts]), spec)
     for one, other in zip(found, whole, strict=True):

@@ -69,7 +69,9 @@ def extent(model: Model) -> str:
 
 def ngram_range(n: Ngrams) -> str:
     """How text is hashed."""
-    return f"of {n.low} to {n.high} {'characters' if n.chars else 'words'}, hashed to 2^{n.bits}"
+    what = {"char": "characters", "word": "words"}.get(n.analyzer, "words and marks")
+    pieces = ", 2 to 5 characters" if n.analyzer == "both" else ""
+    return f"of {n.low} to {n.high} {what}{pieces}, hashed to 2^{n.bits}"
 
 
 def feature_line(features: Features, width: int = 0) -> str:

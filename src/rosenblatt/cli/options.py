@@ -112,6 +112,18 @@ def labelled_rows(model: Model, files: list[str], **reading: Any) -> Source:
     return data.open(files, features=model.features, classes=model.classes, **reading)
 
 
+def only(name: str, value: str | None, **switches: bool) -> str:
+    """The value of an option that has switches beside it; an OptionError if several are given.
+
+    >>> only("analyzer", None, char=True, word=False)
+    'char'
+    """
+    values = {*filter(None, [value]), *(key for key, is_set in switches.items() if is_set)}
+    if len(values) > 1:
+        raise OptionError(f"several values of --{name} are given: {', '.join(sorted(values))}")
+    return values.pop()
+
+
 def model_first(model: Path, files: list[str]) -> None:
     """Raise an OptionError if model and data files were given in the wrong order."""
     if model.suffix != ".model" and len(files) == 1 and files[0].endswith(".model"):

@@ -315,10 +315,10 @@ def _trial_line(trial: Trial) -> str:
     >>> from rosenblatt.jobs.tune import Choice, Trial
     >>> from rosenblatt.kernels.text import Ngrams
     >>> _trial_line(Trial(Choice(Ngrams()), 2500, 0.0925, 4, 0.3))
-    '    9.25 %      2,500  words 1-2 2^22, threshold 2, padding 0.1'
+    '    9.25 %      2,500  word 1-2 2^22, threshold 2, padding 0.1'
     """
     c, n = trial.choice, trial.choice.ngrams
-    parts = [f"{'chars' if n.chars else 'words'} {n.low}-{n.high} 2^{n.bits}"]
+    parts = [f"{n.analyzer} {n.low}-{n.high} 2^{n.bits}"]
     parts += [f"threshold {c.threshold:g}"] if c.rule == "perceptron" else [c.rule]
     parts += [f"padding {c.padding:g}"]
     parts += ["last"] if not c.average else []

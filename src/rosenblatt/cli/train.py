@@ -10,7 +10,7 @@ import typer
 
 from rosenblatt.cli import options as o
 from rosenblatt.cli.lines import say
-from rosenblatt.jobs.options import LEARNING
+from rosenblatt.jobs.options import FEATURES, LEARNING
 
 if TYPE_CHECKING:
     from rosenblatt.cli.progress import ProgressPrinter
@@ -34,6 +34,15 @@ def train(
             min=2,
         ),
     ] = None,
+    chars: Annotated[bool, o.option(FEATURES, "The same as --analyzer char.", "--chars")] = False,
+    fast: Annotated[
+        bool,
+        o.option(
+            FEATURES,
+            "The same as --analyzer word: words alone, five times the speed on short texts.",
+            "--fast",
+        ),
+    ] = False,
     quiet: o.Quiet = False,
     json: o.Json = False,
     **given: Any,
@@ -66,8 +75,8 @@ def train(
     """
     o.disable_blas_threads()
     given["out"] = out = given["out"] or Path(o.stem(files[0]) + ".model")
-    if given["analyzer"] and given["ngrams"] is None:
-        given["ngrams"] = "3-5"
+    if chars or fast:
+        given["analyzer"] = o.only("analyzer", given["analyzer"], char=chars, word=fast)
     options = o.training_options(given)
     from rosenblatt.cli.progress import ProgressPrinter
     from rosenblatt.jobs.train import train as run

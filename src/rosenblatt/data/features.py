@@ -31,6 +31,7 @@ from rosenblatt.kernels.fasttext import FastText
 from rosenblatt.kernels.packing import MOST_BITS
 from rosenblatt.kernels.spelling import spell
 from rosenblatt.kernels.text import (
+    ANALYZERS,
     SEED,
     WEIGHTINGS,
     Ngrams,
@@ -200,8 +201,17 @@ class Features:
         lifted = [self.lift.owner(number - straight) for number in numbers if number >= straight]
         return [""] * (count - len(lifted)) + lifted
 
-    def names(self, table: pa.Table | None, wanted: Iterable[int]) -> dict[int, str]:
+    def names(
+        self,
+        table: pa.Table | None,
+        wanted: Iterable[int],
+        whole: bool = False,
+        pieces: bool = True,
+    ) -> dict[int, str]:
         """Names of hashed columns, as far as they occur in the table.
+
+        With `whole`, the characters of a word are named like the word. Without `pieces`, those
+        beside words have no names.
 
         >>> features = Features(columns=(Column("job", "category"),))
         >>> features.names(pa.table({"job": ["tech"]}), [column(["job=tech"], 22)])
@@ -224,7 +234,7 @@ class Features:
         for c in self.columns:
             if c.kind == "text":
                 buffers = string_buffers(plain_strings(table[c.name]))
-                ngrams = spell(*buffers, self.ngrams, sought, self._seed(c))
+                ngrams = spell(*buffers, self.ngrams, sought, self._seed(c), whole, pieces)
                 lead = f"{c.name}: " if len(self.columns) > 1 else ""
                 names |= {at: lead + words for at, words in ngrams.items()}
             elif c.kind == "category":
@@ -263,7 +273,7 @@ class Features:
                 plain["origin"],
                 tuple(_column_from(entry) for entry in plain["columns"]),
                 plain["label"],
-                Ngrams(**plain["ngrams"]),
+                _ngrams_from(plain["ngrams"]),
                 tuple(plain.get("missing_words", MISSING_WORDS)),
                 plain.get("separator"),
                 plain.get("one_truth", False),
@@ -283,8 +293,9 @@ class Features:
                 features.separator is None
                 or (isinstance(features.separator, str) and features.separator)
             )
-            and all(type(n[i]) is int for i in (0, 1, 3))
-            and type(n.chars) is bool
+            and all(type(x) is int for x in (n.low, n.high, n.bits))
+            and isinstance(n.analyzer, str)
+            and n.analyzer in ANALYZERS
             and type(n.unit) is bool
             and type(features.one_truth) is bool
             and all(is_cross(pair) for pair in features.crosses)
@@ -412,6 +423,15 @@ def _strings(values: pa.ChunkedArray) -> list[tuple[np.ndarray, np.ndarray]]:
     if not pa.types.is_string(values.type):
         return [string_buffers(plain_strings(values))]
     return [string_buffers(chunk) for chunk in values.chunks]
+
+
+def _ngrams_from(entry: Any) -> Ngrams:
+    """How text is hashed; before version 7 of model files, by words or by characters."""
+    if "chars" in entry:
+        entry = {name: value for name, value in entry.items() if name != "chars"} | {
+            "analyzer": "char" if entry["chars"] else "word"
+        }
+    return Ngrams(**entry)
 
 
 def _column_from(entry: Any) -> Column:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,12 @@ from rosenblatt.data.arrow_tables import (
     to_arrow_table,
 )
 from rosenblatt.data.bytes import BLOCK_BYTES, expand_paths
-from rosenblatt.data.cells import MISSING_WORDS, can_be_strings
+from rosenblatt.data.cells import (
+    MISSING_WORDS,
+    can_be_strings,
+    plain_strings,
+    string_buffers,
+)
 from rosenblatt.data.columns import Column, guess_columns, name_suggests, seldom_repeats
 from rosenblatt.data.features import Features
 from rosenblatt.data.formats import check_format
@@ -42,7 +47,7 @@ def open(
     columns: Iterable[str] | Mapping[str, str] | None = None,
     format: str | None = None,
     *,
-    ngrams: Ngrams | None = None,
+    ngrams: Ngrams | Callable[[float, float], Ngrams] | None = None,
     features: Features | None = None,
     classes: Iterable[str] | None = None,
     header: bool | None = None,
@@ -82,7 +87,8 @@ def open(
         fastText lines labels begin with ``__label__``; with ``"fasttext:#"`` they begin with
         ``#``.
     ngrams : Ngrams, optional
-        How text is hashed, and to how many columns.
+        How text is hashed, and to how many columns; or a function that tells it from the mean
+        length of texts in bytes and the number of classes.
     features, classes : optional
         Features and classes of a model, to read further files for it; a label that is not one of
         `classes` is then an error.
@@ -218,7 +224,7 @@ def detect_features(
     label: str | int | Iterable[str] | None,
     text: str | Iterable[str] | None,
     columns: Iterable[str] | Mapping[str, str] | None,
-    ngrams: Ngrams,
+    ngrams: Ngrams | Callable[[float, float], Ngrams],
     missing: tuple[str, ...] = MISSING_WORDS,
     expect_text: bool = False,
     label_separator: str | None = None,
@@ -235,7 +241,8 @@ def detect_features(
     indicators = indicator_columns(name, head.column_names)
     kinds = _chosen_kinds(text, columns, indicators or (name,), head, path)
     kinds = {**reader.kind.kinds, **kinds, **dict.fromkeys(indicators, "ignore")}
-    features = guess_columns(joined(reader.sample(), head), name, kinds, missing, decimal or ".")
+    sample = joined(reader.sample(), head)
+    features = guess_columns(sample, name, kinds, missing, decimal or ".")
     if not features:
         raise DataError("no column is left to learn from", path=path)
     if expect_text and not any(c.kind == "text" for c in features):
@@ -244,21 +251,36 @@ def detect_features(
     if indicators and separator is not None:
         raise OptionError("a label separator has no effect on indicator columns of labels")
     separator = SEPARATOR if indicators else separator
+    if callable(ngrams):
+        multilabel = bool(indicators) or separator is not None
+        classes = math.inf if multilabel else len(set(sample[name].to_pylist()))
+        ngrams = ngrams(_mean_length(sample, features), classes)
     return Features("table", features, name, ngrams, missing, separator)
 
 
 def _features_of_lines(
-    origin: str, ngrams: Ngrams, are_asked: bool, crosses: tuple[str, ...]
+    origin: str,
+    ngrams: Ngrams | Callable[[float, float], Ngrams],
+    are_asked: bool,
+    crosses: tuple[str, ...],
 ) -> Features:
     """The features of svmlight or Vowpal Wabbit files; n-grams only where they are asked for."""
+    ngrams = ngrams(math.inf, 2) if callable(ngrams) else ngrams
     high = ngrams.high if are_asked else 1
-    if are_asked and (origin != "vw" or ngrams.low > 1 or ngrams.chars):
+    if are_asked and (origin != "vw" or ngrams.low > 1 or ngrams.analyzer == "char"):
         raise OptionError(_NO_TEXT if origin != "vw" else _VW_NGRAMS)
     for pair in crosses:
         if not is_cross(pair):
             what = f"{shown(pair)} is not the first letters of two namespaces"
             raise OptionError(f"{what}: --cross ab (cross=['ab'])")
     return Features(origin, (), None, ngrams._replace(low=1, high=high), crosses=crosses)
+
+
+def _mean_length(sample: Mapping[str, pa.ChunkedArray], columns: tuple[Column, ...]) -> float:
+    """The mean bytes of a cell in the column of text where that is largest."""
+    texts = [plain_strings(sample[column.name]) for column in columns if column.kind == "text"]
+    offsets = [string_buffers(strings)[0] for strings in texts if len(strings)]
+    return max((float(at[-1] - at[0]) / (len(at) - 1) for at in offsets), default=math.inf)
 
 
 def _chosen_kinds(

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.cells import string_buffers
 from rosenblatt.kernels.spelling import spell
-from rosenblatt.kernels.text import Ngrams, Rows, hash_ngrams
+from rosenblatt.kernels.text import ANALYZERS, Ngrams, Rows, hash_ngrams
 from rosenblatt.kernels.weighting import WEIGHTINGS
 from rosenblatt.process import threads_of
 
@@ -34,8 +34,10 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
     ----------
     ngrams : int or (int, int), default=2
         The longest n-gram, or the shortest and the longest.
-    analyzer : {"word", "char"}, default="word"
-        N-grams of words, or of the characters of a word with a space on either side.
+    analyzer : {"word", "marks", "char", "both"}, default="word"
+        N-grams of words; of words, and beside them of marks such as ``!``; of the characters of a
+        word with a space on either side; or of words and marks in their order, and beside them 2 to
+        5 characters.
     bits : int, default=22
         There are ``2**bits`` columns.
     weighting : {"binary", "log", "raw"}, default="log"
@@ -66,7 +68,7 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "ngrams": [Interval(Integral, 1, 100, closed="both"), tuple],
-        "analyzer": [StrOptions({"word", "char"})],
+        "analyzer": [StrOptions(set(ANALYZERS))],
         "bits": [Interval(Integral, 1, 31, closed="both")],
         "weighting": [StrOptions(set(WEIGHTINGS))],
         "norm": [StrOptions({"l2"}), None],
@@ -115,8 +117,8 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         if not 1 <= low <= high:
             raise ValueError(f"ngrams must be n >= 1 or 1 <= low <= high, got {self.ngrams!r}")
         self.n_features_out_ = 1 << self.bits
-        chars, unit = self.analyzer == "char", self.norm == "l2"
-        return Ngrams(int(low), int(high), chars, self.bits, self.weighting, unit)
+        unit = self.norm == "l2"
+        return Ngrams(int(low), int(high), self.analyzer, self.bits, self.weighting, unit)
 
     @available_if(lambda self: self.keep_names)
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:

@@ -187,14 +187,17 @@ class TrainOptions:
     )
     ngrams: int | str | tuple[int, int] | None = _option(
         FEATURE, FEATURES,
-        "N-grams of up to N words, or of N to M; 1-2 by default, on the command line 3-5 with "
-        "--chars. In Vowpal Wabbit files, of features of a namespace; none by default.",
+        "N-grams of up to N words, or of N to M; 1-2 by default, of characters 2-5. In Vowpal "
+        "Wabbit files, of features of a namespace; none by default.",
         given_as=str, metavar="N or N-M",
     )
     analyzer: str | None = _option(
         FEATURE, FEATURES,
-        "N-grams of characters within words ('char') instead of words ('word').",
-        "--chars", choices=("word", "char"), given_as=bool, parse={True: "char"}.get,
+        "What n-grams are of: word, words alone, which is the fastest; marks, words and, beside "
+        "them, marks such as ! or :; char, characters within words; both, words and marks and, "
+        "beside them, 2 to 5 characters. By default both; for two classes of texts of more than "
+        "500 bytes on average, marks.",
+        choices=("word", "marks", "char", "both"), metavar="NAME",
     )
     cross: Iterable[str] | None = _option(
         FEATURE, FEATURES,
@@ -427,27 +430,33 @@ class TrainOptions:
         """The options that decide the weights: what models and checkpoints record."""
         return self.of_kind(SETTING)
 
-    def hashing(self) -> Ngrams:
-        """How text is hashed.
+    def hashing(self, mean_length: float = math.inf, n_classes: float = 2) -> Ngrams:
+        """How texts of this mean length, in bytes, and so many classes are hashed.
 
-        >>> [TrainOptions(ngrams=n, analyzer="char").hashing()[:2] for n in (4, "4", "2-4")]
-        [(1, 4), (3, 4), (2, 4)]
+        >>> [TrainOptions(ngrams=n, analyzer="char").hashing()[:2] for n in (4, "4", "3-4", None)]
+        [(1, 4), (2, 4), (3, 4), (2, 5)]
+        >>> [TrainOptions().hashing(length).analyzer for length in (80, 1300)]
+        ['both', 'marks']
         """
-        from rosenblatt.kernels.text import Ngrams
+        from rosenblatt.kernels.text import PIECES, Ngrams
+        from rosenblatt.training.defaults import analyzer_of
 
-        chars, ngrams = self.analyzer == "char", 2 if self.ngrams is None else self.ngrams
+        analyzer = self.analyzer or analyzer_of(mean_length, n_classes)
+        chars = analyzer == "char"
+        usual: Any = PIECES if chars else (1, 2)
+        ngrams = usual if self.ngrams is None else self.ngrams
         try:
             if isinstance(ngrams, str):
                 first, dash, last = ngrams.partition("-")
                 high = int(last if dash else first)
-                low = int(first) if dash else min(3 if chars else 1, high)
+                low = int(first) if dash else min(usual[0], high)
             else:
                 low, high = ngrams if isinstance(ngrams, tuple) else (1, ngrams)
         except ValueError:
             low = high = 0
         if not 1 <= low <= high <= 20:
             raise OptionError(f"ngrams is N or N-M with 1 <= N <= M <= 20, got {self.ngrams!r}")
-        return Ngrams(low, high, chars, 22 if self.bits is None else self.bits)
+        return Ngrams(low, high, analyzer, 22 if self.bits is None else self.bits)
 
 
 TrainOptions.__doc__ = documented(TrainOptions.__doc__, TrainOptions)

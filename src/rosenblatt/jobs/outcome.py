@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _MOST_SCORES = 1 << 20  # to fit to
 METRICS = ("precision", "recall", "f1")
 _WORDS = 25  # strongest features per class that a model names
+_MANY_PIECES = 12  # of them are looked at, where most features are pieces of words
 
 ArrayMap = Callable[[np.ndarray], np.ndarray]
 
@@ -227,18 +228,23 @@ def _words(
     """The strongest features of each class, among those that occur in the first rows.
 
     Hashed columns have no names, so that the first rows are read again. Columns are numbered in
-    order of occurrence: frequent ones come first.
+    order of occurrence: frequent ones come first. Words are named before pieces of words.
     """
     by_problem = np.ascontiguousarray(weights.T)
     strengths = [-by_problem[0], by_problem[0]] if len(by_problem) == 1 else list(by_problem)
-    tops = [_largest(strength, 2 * _WORDS) for strength in strengths]
+    features, table = run.source.features, run.source.first_table()
+    has_pieces = features.ngrams.analyzer == "both"
+    many = (_MANY_PIECES if has_pieces else 2) * _WORDS
+    tops = [_largest(strength, many) for strength in strengths]
     columns_to_name = columns[np.concatenate(tops)].tolist()
-    spelled = run.source.features.names(run.source.first_table(), columns_to_name)
+    spelled = features.names(table, columns_to_name, pieces=False)
+    pieces = features.names(table, columns_to_name) if has_pieces else {}
     return {
         name: [
-            (spelled[int(columns[i])], round(float(strength[i]), 6))
+            (kind[int(columns[i])], round(float(strength[i]), 6))
+            for kind, others in ((spelled, {}), (pieces, spelled))
             for i in top
-            if int(columns[i]) in spelled and strength[i] > 0
+            if int(columns[i]) in kind and int(columns[i]) not in others and strength[i] > 0
         ][:_WORDS]
         for name, strength, top in zip(names, strengths, tops, strict=True)
     }

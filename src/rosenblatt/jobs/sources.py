@@ -55,7 +55,7 @@ def reading(options: TrainOptions, start: Model | None = None) -> dict[str, Any]
     if start is not None:
         _check_start(options, start)
         return values
-    return values | {"ngrams": options.hashing(), "expect_text": hashing[:2] != [None, None]}
+    return values | {"ngrams": options.hashing, "expect_text": hashing[:2] != [None, None]}
 
 
 def _open(files: Any, options: TrainOptions, start: Model | None) -> Source:
@@ -117,7 +117,7 @@ def _is_as_in(start: Model, options: TrainOptions, name: str) -> bool:
     if name == "bits":
         return hashing.bits == before.bits
     if name == "analyzer":
-        return hashing.chars == before.chars
+        return value == before.analyzer
     return name == "ngrams" and hashing[:2] == before[:2]
 
 

@@ -61,9 +61,10 @@ def train(source: Any, *, options: TrainOptions | None = None, **changes: Any) -
     The first pass hashes the rows, learns from them in their order, and stores them; later epochs
     visit the stored rows in random order. Held-out rows decide when to stop; the model is then
     trained on all rows for as many epochs, if they fit in memory. The model is that of
-    ``make_pipeline(HashedNgrams(), Perceptron(threshold=2.0, intercept_scaling=0.1,
-    multiclass="ovr", keep="late_average", feature_rates="idf", shuffle="after_first",
-    tol=None))``, bit for bit, if the features are one column of text.
+    ``make_pipeline(HashedNgrams(analyzer="both"), Perceptron(threshold=2.0,
+    intercept_scaling=0.1, multiclass="ovr", keep="late_average", feature_rates="idf",
+    shuffle="after_first", tol=None))``, bit for bit, if the features are one column of text (and
+    ``analyzer="marks"`` for two classes of long texts).
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def train(source: Any, *, options: TrainOptions | None = None, **changes: Any) -
     >>> frame = {"label": ["pos", "neg"] * 20, "text": ["good and fun", "bad and dull"] * 20}
     >>> model = train(frame, text="text", epochs=3)
     >>> model.predict(["good", "dull"]).tolist(), len(model.columns)
-    (['pos', 'neg'], 8)
+    (['pos', 'neg'], 50)
     """
     options = TrainOptions(**changes) if options is None else replace(options, **changes)
     options.check()

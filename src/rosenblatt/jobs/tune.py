@@ -74,7 +74,7 @@ class Trial:
         n = self.choice.ngrams
         chosen = asdict(self.choice) | {
             "ngrams": [n.low, n.high],
-            "analyzer": "char" if n.chars else "word",
+            "analyzer": n.analyzer,
             "bits": n.bits,
         }
         return chosen | {"rows": self.rows, "error": self.error, "epochs": self.epochs}
@@ -152,11 +152,11 @@ class _Untried:
 
 
 def _ngrams_to_try(given: Ngrams) -> list[Ngrams]:
-    words = [(1, 1, False), (1, 2, False), (1, 3, False)]
-    chars = [(2, 4, True), (3, 5, True), (3, 6, True)]
+    words = [("word", 2), ("marks", 1), ("marks", 2), ("marks", 3), ("both", 1), ("both", 2)]
+    chars = [("char", 2, 4), ("char", 2, 5), ("char", 3, 6)]
     return [
-        given._replace(low=low, high=high, chars=is_chars, bits=bits)
-        for low, high, is_chars in words + chars
+        given._replace(low=low, high=high, analyzer=analyzer, bits=bits)
+        for analyzer, low, high in [(name, 1, high) for name, high in words] + chars
         for bits in (20, 22, 24)
     ]
 

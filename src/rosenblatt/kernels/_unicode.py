@@ -19,6 +19,12 @@ import numpy as np
 
 # No word character that matters lies above: what follows are private use and variation selectors.
 LIMIT = 0x32400
+MARK = np.uint32(1 << 31)  # the bit of a mark in `letter_tables`
+# Neither word nor mark: controls, spaces, invisible signs, surrogates, private use, fillers.
+_GAPS = (
+    (0x00, 0x20), (0x7F, 0xA0), (0xAD, 0xAD), (0x1680, 0x1680), (0x2000, 0x200F), (0x2028, 0x202F),
+    (0x205F, 0x206F), (0x3000, 0x3000), (0xD800, 0xF8FF), (0xFEFF, 0xFEFF), (0xFFF0, 0xFFFF),
+)  # fmt: skip
 
 
 @cache
@@ -42,6 +48,24 @@ def fold_table() -> np.ndarray:
         table[start : stop + 1 : step] += np.int32(offset).astype(np.uint32)
     table.setflags(write=False)
     return table
+
+
+@cache
+def letter_tables() -> np.ndarray:
+    """Three tables, for words, for tokens and for marks: :func:`fold_table`, with marks, and these.
+
+    A code point that is neither in a word nor a gap is a mark, and has the bit `MARK`.
+
+    >>> [[hex(code) for code in table[[101, 33, 32]].tolist()] for table in letter_tables()]
+    [['0x65', '0x0', '0x0'], ['0x65', '0x80000021', '0x0'], ['0x0', '0x80000021', '0x0']]
+    """
+    words = fold_table()
+    marks = np.where(words == 0, np.arange(LIMIT, dtype=np.uint32) | MARK, np.uint32(0))
+    for first, last in _GAPS:
+        marks[first : last + 1] = 0
+    tables = np.stack([words, words + marks, marks])
+    tables.setflags(write=False)
+    return tables
 
 
 def written() -> str:

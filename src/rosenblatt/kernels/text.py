@@ -9,8 +9,10 @@ A *word* is a maximal run of letters, marks and numbers, in lower case, by the t
   point c, from the *seed* (for unnamed text FNV's own, ``0xCBF29CE484222325``).
 - The n-gram of the words hashed to ``h1 ... hn`` is ``g = h1``, then ``g = g·K + hi`` for each
   further word, with ``K = 0x9E3779B97F4A7C15``.
-- A character n-gram is n code points in a row of a word with one space before and after it (the
-  whole padded word, if it is shorter), hashed by FNV-1a like a word.
+- Every other code point but spaces and controls is a *mark*. Among *tokens*, a run of one mark is a
+  word too: ``!``, ``!!``, and ``!!!`` for three and more.
+- A character n-gram is n code points in a row of a word, not of marks, with one space before and
+  after it (the whole padded word, if it is shorter), hashed by FNV-1a like a word.
 - Its *column* is the lowest bits of ``mix(g)``, the 64-bit finaliser of MurmurHash3.
 
 :func:`words` and :func:`column` are this definition in plain Python; the kernels compute the same.
@@ -25,18 +27,33 @@ Examples
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from rosenblatt.kernels._memory import zeros
-from rosenblatt.kernels._unicode import LIMIT, fold_table
+from rosenblatt.kernels._unicode import LIMIT, MARK, letter_tables
 from rosenblatt.kernels.jit import inlined, kernel
 from rosenblatt.kernels.weighting import WEIGHTINGS, weigh
 
 SEED = np.uint64(0xCBF29CE484222325)
 PRIME = np.uint64(0x100000001B3)
 GRAM = np.uint64(0x9E3779B97F4A7C15)
+
+WORD, TOKEN, MARKS, CHAR = range(
+    4
+)  # kinds of n-grams: of words; words and marks; marks; characters
+PIECES = (2, 5)  # the lengths of n-grams of characters beside those of tokens
+# The blocks of a row by what is hashed: their kinds, and their shares of its squared length.
+ANALYZERS = {
+    "word": ((WORD, 1.0),),
+    "char": ((CHAR, 1.0),),
+    "marks": ((WORD, 0.9), (MARKS, 0.1)),
+    "both": ((TOKEN, 0.5), (CHAR, 0.5)),
+}
+LONGEST_RUN = 3  # of a mark that is told apart
 
 _MASK64 = (1 << 64) - 1
 
@@ -49,6 +66,15 @@ class Rows(NamedTuple):
     values: np.ndarray
 
 
+class Block(NamedTuple):
+    """N-grams of one kind, and their share of the squared length of a row."""
+
+    kind: int
+    low: int
+    high: int
+    share: float
+
+
 class Ngrams(NamedTuple):
     """Options of hashed n-grams.
 
@@ -56,8 +82,11 @@ class Ngrams(NamedTuple):
     ----------
     low, high
         The lengths of the shortest and of the longest n-grams.
-    chars
-        Whether these are n-grams of characters within words, rather than of words.
+    analyzer
+        Of what: ``"word"``; ``"char"``, characters within words; ``"marks"``, words, and in a block
+        of their own the marks alone; ``"both"``, tokens, which are words and marks, and in a block
+        of their own 2 to 5 characters. If rows are scaled, blocks share their length. A column that
+        both blocks have is an entry of the first.
     bits
         There are ``2**bits`` columns.
     weighting
@@ -68,30 +97,50 @@ class Ngrams(NamedTuple):
 
     low: int = 1
     high: int = 2
-    chars: bool = False
+    analyzer: str = "word"
     bits: int = 22
     weighting: str = "log"
     unit: bool = True
 
+    @property
+    def blocks(self) -> list[Block]:
+        """The blocks of a row."""
+        orders = {MARKS: (1, 2)} | ({CHAR: PIECES} if self.analyzer == "both" else {})
+        return [
+            Block(kind, *orders.get(kind, (self.low, self.high)), share)
+            for kind, share in ANALYZERS[self.analyzer]
+        ]
 
-class _Folded(dict[int, int]):
-    """Code points in lower case, a space for those outside words: a table for str.translate."""
 
-    def __missing__(self, code: int) -> int:
-        self[code] = int(fold_table()[code]) or 32 if code < LIMIT else 32
+class _Folded(dict[int, int | str]):
+    """Code points in lower case, a space for those outside words: a table for str.translate.
+
+    A mark stands between two null characters, which no word has.
+    """
+
+    def __init__(self, kind: int) -> None:
+        self._letters = letter_tables()[kind]
+
+    def __missing__(self, code: int) -> int | str:
+        letter = int(self._letters[code]) if code < LIMIT else 0
+        self[code] = letter or 32 if letter < MARK else f"\0{chr(code)}\0"
         return self[code]
 
 
-_FOLDED = _Folded()
+_folded = cache(_Folded)
+_RUN = re.compile(f"((\0[^\0]\0)\\2{{,{LONGEST_RUN - 1}}})\\2*")
 
 
-def words(text: str) -> list[str]:
-    """The words of a text, in lower case: the definition of a word.
+def words(text: str, kind: int = WORD) -> list[str]:
+    """The words of a text, in lower case, or its tokens, or its marks: the definition of these.
 
-    >>> words("It's 5 o'clock")
-    ['it', 's', '5', 'o', 'clock']
+    >>> words("It's 5 o'clock"), words("What?! No....", TOKEN), words("What?! No....", MARKS)
+    (['it', 's', '5', 'o', 'clock'], ['what', '?', '!', 'no', '...'], ['?', '!', '...'])
     """
-    return text.translate(_FOLDED).split()
+    folded = text.translate(_folded(kind))
+    if kind != WORD:
+        folded = _RUN.sub(lambda run: f" {run[1]} ", folded).replace("\0", "")
+    return folded.split()
 
 
 def named_seed(name: str) -> np.uint64:
@@ -145,45 +194,56 @@ def hash_chunks(
     chunks: list[tuple[np.ndarray, np.ndarray]],
     spec: Ngrams,
     seed: np.uint64 = SEED,
+    blocks: list[Block] | None = None,
 ) -> Rows:
-    """The same for the strings of several pairs of offsets and data, one after the other."""
+    """The same for the strings of several pairs of offsets and data, one after the other.
+
+    With `blocks`, the rows have these blocks only.
+    """
+    blocks = spec.blocks if blocks is None else blocks
     chunks = [(offsets.astype(np.uint64), data) for offsets, data in chunks if len(offsets) > 1]
     count = sum(len(offsets) - 1 for offsets, _ in chunks)
     longest = max((int(np.diff(offsets).max()) for offsets, _ in chunks), default=0)
-    # A row of n bytes has at most (n+1)/2 words; padded, they have at most 2n + 1 characters.
-    widest = (2 * longest + 2) if spec.chars else (longest + 1) // 2 + 1
-    many = spec.high - spec.low + 1
     size = sum(int(offsets[-1] - offsets[0]) for offsets, _ in chunks)
-    most, bound = widest * many, (2 * size + count if spec.chars else (size + count) // 2) * many
-    indices = zeros((bound + most + 1,), np.uint32)
-    values = zeros((bound + most + 1,), np.float32)
+    most = [_most_grams(block, longest, 1) for block in blocks]
+    bound = sum(most) + sum(_most_grams(block, size, count) for block in blocks)
+    indices, values = zeros((bound + 1,), np.uint32), zeros((bound + 1,), np.float32)
     counts = values.view(np.uint32)  # overwritten by the values
-    table = zeros((max(8, 1 << (8 * most - 1).bit_length()),), np.uint32)
-    fill = _char_rows if spec.chars else _word_rows
-    scratch = np.empty((1 if spec.chars else 2, widest + 2), dtype=np.uint64)
+    table = zeros((max(8, 1 << (8 * sum(most) - 1).bit_length()),), np.uint32)
+    scratch = np.empty((2, 2 * longest + 4), dtype=np.uint64)
+    orders = np.array([block[:3] for block in blocks], np.int64)
     mask = np.uint64((1 << spec.bits) - 1)
     # Index 0 of the output is unused: an empty slot of the table points to it.
-    indptr, row = np.ones(count + 1, dtype=np.uint64), 0
+    ends, row = np.ones(len(blocks) * count + 1, dtype=np.uint64), 0
     for offsets, data in chunks:
-        fill(
+        _rows(
             offsets,
             data,
-            fold_table(),
+            letter_tables(),
             seed,
-            spec.low,
-            spec.high,
+            orders,
             mask,
-            indptr[row:],
+            ends[row:],
             indices,
             counts,
             table,
             scratch,
         )
-        row += len(offsets) - 1
-    weigh(indptr, counts, values, WEIGHTINGS.index(spec.weighting), spec.unit, np.empty(64))
-    found = slice(1, int(indptr[row]))
-    indptr -= np.uint64(1)
-    return Rows(indptr, indices[found], values[found])
+        row += len(blocks) * (len(offsets) - 1)
+    lengths = np.sqrt([block.share for block in blocks]) * spec.unit
+    weigh(ends, counts, values, WEIGHTINGS.index(spec.weighting), lengths, np.empty(64))
+    entries = slice(1, int(ends[row]))
+    return Rows(ends[:: len(blocks)] - np.uint64(1), indices[entries], values[entries])
+
+
+def _most_grams(block: Block, size: int, rows: int) -> int:
+    """The most n-grams that rows of this size, in bytes, can have before they are merged.
+
+    A row of n bytes has at most (n+1)/2 words, or n tokens; padded, words have at most 2n + 1
+    characters.
+    """
+    words = {WORD: (size + rows) // 2, CHAR: 2 * size + rows}.get(block.kind, size)
+    return (words + 1) * (block.high - block.low + 1)
 
 
 def hash_values(
@@ -277,19 +337,45 @@ def _word_hashes(data, start, end, fold, seed, hashes):
 
 
 @kernel
-def _merge(count, indices, counts, nnz, table):
-    """Merge and count equal columns among ``indices[nnz : nnz + count]``; returns their end.
+def _token_hashes(data, start, end, letters, seed, hashes):
+    """The same with marks: a run of one mark is a word, and at most three of it are hashed."""
+    n = np.uint64(0)
+    h = seed
+    limit = np.uint32(len(letters))
+    before, run = np.uint32(0), 0  # what a character has to be, to belong to the word before it
+    i = start
+    while i < end:
+        c = np.uint32(data[i])
+        if c < 128:
+            i += np.uint64(1)
+        else:
+            c, width = _decode(data, i, end)
+            i += np.uint64(width)
+            if c >= limit:
+                c = np.uint32(0)
+        letter = letters[c]
+        kind = letter if letter >= MARK else np.uint32(letter != 0)
+        is_new = kind != before
+        hashes[n] = h
+        n += np.uint64(is_new and before != 0)
+        h = seed if is_new else h
+        run = 0 if is_new or letter < MARK else run + 1
+        h = (h ^ np.uint64(letter & ~MARK)) * PRIME if run < LONGEST_RUN else h
+        before = kind
+    hashes[n] = h
+    return n + np.uint64(before != 0)
 
-    The open-addressed table holds indices of `indices`. Those before this row's first count as
-    empty slots, so that the table is never cleared; a short row uses a small part of it. The first
-    probe nearly always decides, without a branch to mispredict.
+
+@kernel
+def _merge(begin, end, indices, counts, first, nnz, table, room):
+    """Merge and count equal columns among ``indices[begin:end]``, from `nnz` on; returns their end.
+
+    Columns that the row has already, from `first` on, count there. The open-addressed table holds
+    indices of `indices`. Those before this row's first count as empty slots, so that the table is
+    never cleared; a short row uses a small part of it, `room`. The first probe nearly always
+    decides, without a branch to mispredict.
     """
-    room = np.uint64(8)
-    while room < np.uint64(8) * count:
-        room <<= np.uint64(1)
-    room -= np.uint64(1)
-    first = nnz
-    for i in range(first, first + count):
+    for i in range(begin, end):
         column = indices[i]
         slot = np.uint64(column) & room
         place = np.uint64(table[slot])
@@ -321,49 +407,65 @@ def _word_columns(n, low, high, mask, hashes, grams, indices, at):
 
 
 @kernel
-def _word_rows(offsets, data, fold, seed, low, high, mask, indptr, indices, counts, table, scratch):
-    """Hash n-grams of words: the columns of each row to `indices`, their counts to `counts`."""
-    hashes, grams = scratch[0], scratch[1]
-    nnz = indptr[0]
+def _rows(offsets, data, letters, seed, blocks, mask, ends, indices, counts, table, scratch):
+    """Hash the n-grams of each block of each row, given by its kind and the lengths of n-grams.
+
+    Their columns go to `indices`, their counts to `counts`, and the end of a block to `ends`.
+    """
+    nnz, at = ends[0], 0
     for row in range(len(offsets) - 1):
-        n = _word_hashes(data, offsets[row], offsets[row + 1], fold, seed, hashes)
-        count = _word_columns(n, low, high, mask, hashes, grams, indices, nnz)
-        nnz = _merge(count, indices, counts, nnz, table)
-        indptr[row + 1] = nnz
+        start, end, first = offsets[row], offsets[row + 1], nnz
+        last = first  # of the columns before they are merged
+        for b in range(len(blocks)):
+            kind, low, high = blocks[b, 0], blocks[b, 1], blocks[b, 2]
+            if kind == CHAR:
+                last += _char_columns(
+                    data, start, end, letters[0], low, high, seed, mask, scratch[0], indices, last
+                )
+            else:
+                if kind == WORD:
+                    n = _word_hashes(data, start, end, letters[0], seed, scratch[0])
+                else:
+                    n = _token_hashes(data, start, end, letters[kind], seed, scratch[0])
+                last += _word_columns(n, low, high, mask, scratch[0], scratch[1], indices, last)
+            ends[at + b + 1] = last
+        room = np.uint64(8)
+        while room < np.uint64(8) * (last - first):
+            room <<= np.uint64(1)
+        room -= np.uint64(1)
+        begin = first
+        for _ in range(len(blocks)):
+            at += 1
+            last = ends[at]
+            nnz = _merge(begin, last, indices, counts, first, nnz, table, room)
+            ends[at], begin = nnz, last
 
 
 @kernel
-def _char_rows(offsets, data, fold, seed, low, high, mask, indptr, indices, counts, table, scratch):
-    """The same for n-grams of characters."""
-    word = scratch[0]
-    limit = np.uint32(len(fold))
-    nnz = indptr[0]
-    for row in range(len(offsets) - 1):
-        i = offsets[row]
-        end = offsets[row + 1]
-        count = np.uint64(0)
-        length = 0
-        while i <= end:
-            letter = np.uint32(0)
-            if i < end:
-                c = np.uint32(data[i])
-                width = 1
-                if c >= 128:
-                    c, width = _decode(data, i, end)
-                i += np.uint64(width)
-                letter = fold[c] if c < limit else np.uint32(0)
-            else:
-                i += np.uint64(1)
-            if letter != 0:
-                length += 1
-                word[length] = letter
-            elif length > 0:
-                word[0] = 32
-                word[length + 1] = 32
-                count += _char_grams(word, length + 2, low, high, seed, mask, indices, nnz + count)
-                length = 0
-        nnz = _merge(count, indices, counts, nnz, table)
-        indptr[row + 1] = nnz
+def _char_columns(data, start, end, letters, low, high, seed, mask, word, indices, at):
+    """Write the columns of the n-grams of characters of one string; their number."""
+    limit = np.uint32(len(letters))
+    i, count, length = start, np.uint64(0), 0
+    while i <= end:
+        letter = np.uint32(0)
+        if i < end:
+            c = np.uint32(data[i])
+            width = 1
+            if c >= 128:
+                c, width = _decode(data, i, end)
+            i += np.uint64(width)
+            letter = letters[c] if c < limit else np.uint32(0)
+        else:
+            i += np.uint64(1)
+        if letter != 0:
+            length += 1
+            word[length] = letter
+        elif length > 0:
+            word[0] = 32
+            word[length + 1] = 32
+            count += _char_grams(word, length + 2, low, high, seed, mask, indices, at + count)
+            length = 0
+    return count
 
 
 @kernel

@@ -18,11 +18,12 @@ def _level(kind, count):
 
 
 @kernel
-def weigh(indptr, counts, values, kind, unit, levels):
-    """Turn the counts of each row into weights, and the row into a unit vector with `unit`.
+def weigh(indptr, counts, values, kind, lengths, levels):
+    """Turn the counts of each block of a row into weights, and scale it to its length.
 
-    `counts` and `values` may share memory: each count is read before its weight is written.
-    `levels` is scratch for the weights of small counts.
+    Rows have a block for each of the `lengths`; 0 leaves a block as it is. `counts` and `values`
+    may share memory: each count is read before its weight is written. `levels` is scratch for the
+    weights of small counts.
     """
     for count in range(levels.size):
         levels[count] = _level(kind, count)
@@ -34,7 +35,8 @@ def weigh(indptr, counts, values, kind, unit, levels):
             level = levels[count] if count < levels.size else _level(kind, count)
             a, b, c, d = b, c, d, a + level * level
         total = (a + b) + (c + d)
-        scale = 1.0 / math.sqrt(total) if unit and total > 0.0 else 1.0
+        length = lengths[row % lengths.size]
+        scale = length / math.sqrt(total) if length > 0.0 and total > 0.0 else 1.0
         for j in range(indptr[row], indptr[row + 1]):
             count = counts[j]
             level = levels[count] if count < levels.size else _level(kind, count)

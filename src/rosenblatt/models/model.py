@@ -202,7 +202,7 @@ class Model:
         >>> model.predict(["good fun", "dull"]).tolist()
         ['pos', 'neg']
         >>> [[(label, round(p, 2)) for label, p in row] for row in model.predict(["good"], k=2)]
-        [[('pos', 0.95), ('neg', 0.05)]]
+        [[('pos', 0.93), ('neg', 0.07)]]
         >>> frame = {"label": ["old", "new"] * 20, "age": [70, 5] * 20, "job": ["none"] * 40}
         >>> model = train(frame, epochs=3)
         >>> model.predict([{"age": 80, "job": "none"}, {"job": "none", "age": 3}]).tolist()
@@ -240,7 +240,7 @@ class Model:
         >>> from rosenblatt import train
         >>> frame = {"label": ["pos", "neg"] * 200, "text": ["good and fun", "bad and dull"] * 200}
         >>> train(frame, text="text").predict_proba(["good fun", "and"]).round(2).tolist()
-        [[0.03, 0.97], [0.5, 0.5]]
+        [[0.04, 0.96], [0.45, 0.55]]
         """
         return self.probabilities(self.scores(self._rows(X)))
 
@@ -278,11 +278,11 @@ class Model:
         >>> from rosenblatt import train
         >>> frame = {"label": ["pos", "neg"] * 20, "text": ["good and fun", "bad and dull"] * 20}
         >>> train(frame, text="text", epochs=3).explain("good fun, not bad")
-        <Explanation: 'pos', score +0.63 = good +0.63, fun +0.63, bad -0.63, bias +0.00>
+        <Explanation: 'pos', score +1.23 = good +1.17, fun +0.99, bad -0.93, bias +0.00>
         """
         rows, table = self._one_row(row)
         rows = rows if self.features.fasttext is None else merged(rows)
-        names = self.features.names(table, rows.indices.tolist())
+        names = self.features.names(table, rows.indices.tolist(), whole=True)
         places = self._numbering.places_of(rows.indices)
         weights = np.zeros((len(places), self.weights.shape[1]))
         weights[places >= 0] = self.weights[places[places >= 0]]
@@ -293,17 +293,16 @@ class Model:
         named = [names.get(column, column) for column in rows.indices.tolist()]
         contributions = rows.values[:, None] * weights
         if self.features.lift is not None:
-            # What a lift makes of a column, or of two, counts together.
             owners = self.features.owners(table)
             named = [owner or name for owner, name in zip(owners, named, strict=True)]
-            place = {name: i for i, name in enumerate(dict.fromkeys(named))}
-            sums = np.zeros((len(place), len(bias)))
-            np.add.at(sums, [place[name] for name in named], contributions)
-            named, contributions = list(place), sums
+        # What a lift makes of a column, or of two, and a word and pieces of it count together.
+        place = {name: i for i, name in enumerate(dict.fromkeys(named))}
+        sums = np.zeros((len(place), len(bias)))
+        np.add.at(sums, np.array([place[name] for name in named], np.intp), contributions)
         return Explanation(
             self.classes,
-            named,
-            contributions,
+            list(place),
+            sums,
             bias,
             self.threshold,
             self.multilabel,

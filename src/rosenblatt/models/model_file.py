@@ -21,9 +21,9 @@ from rosenblatt.models.model import Array, Model
 from rosenblatt.models.tensorfile import Arrays, epochs_from, expect, reporting_damage
 
 FORMAT = "rosenblatt-model"
-VERSION = 6
-_EXTENDED = 7  # the version of lifted models and of fastText's, which older releases must not read
-_READ = (5, VERSION, _EXTENDED)  # in version 5 all dates have an age
+VERSION = 7
+# In version 5 all dates have an age; before 7 there are no lifts, and texts have no marks.
+_READ = (5, 6, VERSION)
 PRECISIONS = ("float32", "float16", "int8")
 # The most bytes that one byte of a file stands for: limits what a small file can allocate.
 _MOST_PER_BYTE = 1024
@@ -97,7 +97,7 @@ def _content(model: Model) -> tuple[Arrays, dict[str, Any]]:
     """The arrays and the plain data of a model file."""
     about = {
         "format": FORMAT,
-        "version": VERSION if model.features.lift is None else _EXTENDED,
+        "version": VERSION,
         "package": model.package,
         "classes": list(model.classes),
         "features": model.features.to_json(),
@@ -120,7 +120,7 @@ def _content(model: Model) -> tuple[Arrays, dict[str, Any]]:
     fasttext, head = model.features.fasttext, model.head
     if fasttext is not None:
         arrays |= {"words": fasttext.words, "kept": fasttext.kept}
-        about |= {"version": _EXTENDED, "problems": len(model.bias)}
+        about["problems"] = len(model.bias)
     if head is not None:
         arrays |= {"matrix": head.matrix, "tree": head.tree}
         about["head"] = [list(head.matrix.shape), list(head.tree.shape)]
