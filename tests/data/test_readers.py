@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
@@ -85,3 +87,41 @@ def test_where_all_rows_are_bad_their_number_and_the_first_are_named(
     left_out = f"no row can be read: 3 bad rows left out. The first: .*{message}"
     with pytest.raises(DataError, match=left_out):
         list(data.open(path, label="label", skip_bad_rows=True))
+
+
+def replaced(path, text):
+    other = path.with_suffix(".new")
+    other.write_text(text)
+    other.replace(path)
+
+
+CHANGES = {
+    "replaced": lambda path: replaced(path, "x,label\nno,number,a\n" * 9),
+    "replaced by its like": lambda path: replaced(path, path.read_text()),
+    "grown": lambda path: os.truncate(path, path.stat().st_size + 5),
+    "shrunk": lambda path: os.truncate(path, 5000),
+    "overwritten": lambda path: path.write_text("x,label\n" + "no,number,a\n" * 90_000),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_file_that_changes_while_it_is_read_is_named(tmp_path, change):
+    path = tmp_path / "a.csv"
+    path.write_text("x,label\n" + "1,a\n2,b\n" * 50_000)
+    source = data.open(path, block_bytes=1 << 16)
+    batches = iter(source)
+    for _ in range(2):
+        next(batches)
+    change(path)
+    with pytest.raises(DataError, match=r"a\.csv: was changed while it was read"):
+        list(batches)
+
+
+def test_a_second_file_that_changes_after_the_first_was_opened_is_named(tmp_path):
+    paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for path in paths:
+        path.write_text("x,label\n1,a\n2,b\n")
+    source = data.open(paths)
+    paths[1].write_text("x,label\n1,a\n2,c\n")
+    with pytest.raises(DataError, match=r"b\.csv: was changed while it was read"):
+        list(source)

@@ -149,6 +149,21 @@ def test_damaged_headers_of_pages_and_batches_are_refused_with_a_sentence(tmp_pa
     assert refused > 50
 
 
+def test_a_changed_byte_in_the_header_of_a_page_is_no_crash(tmp_path):
+    path = tmp_path / "a.parquet"
+    table = pa.table({"text": ["good", "bad"] * 50, "label": [0, 1] * 50})
+    pa.parquet.write_table(table, path, compression="zstd")
+    whole, refused = path.read_bytes(), 0
+    for at in range(4, 90):
+        for byte in (0, 12, 21, 28, 76, 255):
+            path.write_bytes(whole[:at] + bytes([byte]) + whole[at + 1 :])
+            try:
+                unpacking.rows_at_once(pa.OSFile(str(path)), None, 8192, [0])
+            except pa.ArrowInvalid:
+                refused += 1
+    assert refused > 100
+
+
 def test_archives_of_which_all_rows_are_kept_in_memory_have_a_limit(tmp_path):
     import gzip
 

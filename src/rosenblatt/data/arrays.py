@@ -142,11 +142,12 @@ def _table(
 
     parts, rows, size = [], 0, 0
     columns = [*others, chosen, *([name_column] if name_column else [])]
-    for part in in_order(reader.pieces(columns), read):
-        parts.append(part)
-        rows, size = rows + len(part[1]), size + part[3]
-        _check_size(rows, len(others), most_cells, path)
-        _check_packing(reader, size)
+    with reader.unchanged():
+        for part in in_order(reader.pieces(columns), read):
+            parts.append(part)
+            rows, size = rows + len(part[1]), size + part[3]
+            _check_size(rows, len(others), most_cells, path)
+            _check_packing(reader, size)
     blocks, labels, names, _ = zip(*parts, strict=True)
     numbers = [np.concatenate(_as_one_type(column)) for column in zip(*blocks, strict=True)]
     if reader.format == "jsonl":

@@ -99,6 +99,14 @@ def last_change(path: str) -> int | None:
     return status.st_mtime_ns if status.st_size > _SAMPLES * _SAMPLE_BYTES else None
 
 
+def status(path: str) -> tuple[int, ...] | None:
+    """What changes with a file on disk: which one it is, its size and time; None for streams."""
+    if path == STDIN or not Path(path).is_file():
+        return None
+    about = Path(path).stat()
+    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
+
+
 class ByteSource:
     """The bytes of a file, decompressed, without a byte order mark.
 

@@ -6,11 +6,13 @@ import hashlib
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from operator import add
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +28,7 @@ from rosenblatt.data.bytes import (
     is_stream,
     last_change,
     read_blocks,
+    status,
 )
 from rosenblatt.data.cells import MISSING_WORDS, Words
 from rosenblatt.data.columnar import BATCH_ROWS, columnar_sample, read_columnar, select
@@ -71,6 +74,7 @@ class Reader:
     _head_bytes = 0
     begins_only = False  # whether the sample is the first rows, and more follow
     _has_one_format = True
+    _statuses: Mapping[str, Any] = MappingProxyType({})  # of the files when they were opened
     # The part of which the head was read, and its chunks from the first on.
     _begun: tuple[Any, Iterator[Any]] = None, iter(())
 
@@ -87,6 +91,7 @@ class Reader:
         live: bool = False,
     ) -> None:
         self.files, self.missing = files, missing
+        self._statuses = {} if stream is not None else {path: status(path) for path in files}
         self.parts: Sequence[Any] = files
         self._first_part: Any = files[0]  # of which the head is read
         self._mentioned, self.header = mentioned, header
@@ -264,6 +269,27 @@ class Reader:
                 items = self._items(part, columns)
             for item in items:
                 yield partial(item, how)
+                self._check_unchanged([part])
+        self._check_unchanged()
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Raise a DataError that says so if rows are wrong as a file was changed meanwhile."""
+        try:
+            yield
+        except DataError:
+            self._check_unchanged()
+            raise
+
+    def _check_unchanged(self, parts: Iterable[Any] | None = None) -> None:
+        """Raise DataError if a file, by default of all, is not as it was when it was opened.
+
+        One that was deleted can still be read.
+        """
+        for path in self._statuses if parts is None else parts:
+            before = self._statuses.get(path) if isinstance(path, str) else None
+            if before is not None and status(path) not in (before, None):
+                raise DataError("was changed while it was read", path=path)
 
     def _has_read(self, columns: list[str] | None) -> bool:
         """Whether :meth:`head` has read the wanted columns and no others, or lines."""
@@ -310,8 +336,10 @@ class Reader:
 
     def blocks(self) -> Iterator[Block]:
         """The lines of all files, for formats of lines."""
-        for path in self.files:
-            yield from self._open(path)[1]
+        with self.unchanged():
+            for path in self.files:
+                yield from self._open(path)[1]
+        self._check_unchanged()
 
     def _open(self, path: str) -> tuple[Dialect | None, Iterator[Block]]:
         """The dialect of CSV and TSV, else None, and the blocks of a file after its header."""

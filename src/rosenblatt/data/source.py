@@ -176,9 +176,10 @@ class Source:
         """The batches from number `start` on; counts are not reset."""
         pieces = islice(self._pieces(), start, None)
         # Hashed rows are large: few batches are made ahead.
-        for hashed in in_order(pieces, self._hash, 2, 0):
-            yield replace(hashed.batch, labels=self._finish(hashed))
-            del hashed
+        with self._reader.unchanged():
+            for hashed in in_order(pieces, self._hash, 2, 0):
+                yield replace(hashed.batch, labels=self._finish(hashed))
+                del hashed
 
     def map_batches(self, work: Callable[[Batch], Result]) -> Iterator[Result]:
         """The results of `work` on each batch, without labels, in order, by several threads."""
@@ -188,9 +189,10 @@ class Source:
             hashed = self._hash(piece)
             return hashed, work(hashed.batch)
 
-        for hashed, result in in_order(self._pieces(), apply):
-            self._finish(hashed)
-            yield result
+        with self._reader.unchanged():
+            for hashed, result in in_order(self._pieces(), apply):
+                self._finish(hashed)
+                yield result
 
     def _pieces(self) -> Iterator[Piece]:
         self._reader.bits, self._reader.products = self.features.ngrams.bits, self.features.products

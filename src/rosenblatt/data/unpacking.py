@@ -26,7 +26,10 @@ _UNSUSPICIOUS = (0, 1)  # codecs: none, and Snappy, which packs at most 1 : 21
 _HEADER_BYTES = 1 << 10, 1 << 24  # tried in turn: a header may hold long texts
 _DICTIONARY = 2  # a kind of page
 _TEXT, _OF_FIXED_LENGTH, _REPEATED = 6, 7, 2  # kinds of values
-_NO_SENSE = (LookupError, ValueError, TypeError, struct.error, OverflowError, RecursionError)
+_NO_SENSE = (
+    *(LookupError, ValueError, TypeError, AttributeError),
+    *(struct.error, OverflowError, RecursionError),
+)
 _DELTA_TEXTS, _OF_DICTIONARIES = 7, (2, 8)  # encodings
 
 
@@ -78,6 +81,8 @@ class _Thrift:
         while (byte := self._byte()) & 128:
             number |= (byte & 127) << shift
             shift += 7
+            if shift > 63:
+                raise ValueError("a number of more than 64 bits")
         return number | byte << shift
 
     def _byte(self) -> int:

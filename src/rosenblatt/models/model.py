@@ -18,7 +18,7 @@ from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import make_strings, spelled_labels
 from rosenblatt.data.features import Features
 from rosenblatt.data.sparse_lines import lines_table, read_sparse
-from rosenblatt.errors import DataError, NoRowsError, counted
+from rosenblatt.errors import DataError, NoRowsError, counted, listed
 from rosenblatt.kernels.fasttext import merged
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Rows
@@ -443,10 +443,11 @@ class Model:
             column = make_strings(values) if is_plain else pa.array(values)
             table = pa.Table.from_arrays([column], names=names)
         else:
-            raise ValueError(f"a table with the columns {', '.join(names)} is expected, or records")
-        absent = [name for name in names if name not in table.column_names]
+            raise ValueError(f"a table with the columns {listed(names)} is expected, or records")
+        columns = set(table.column_names)
+        absent = [name for name in names if name not in columns]
         if absent:
-            raise ValueError(f"the columns {', '.join(absent)} are missing")
+            raise ValueError(f"the columns {listed(absent)} are missing")
         return table
 
     def sparsified(self) -> Model:
