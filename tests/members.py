@@ -16,6 +16,9 @@ MEMBERS = {
     "ogd": g.Descent(*g.loss_of("hinge"), 0.0),
     "ogd, l2": g.Descent(*g.loss_of("squared_hinge"), 0.05),
     "ogd, perceptron": g.Descent(*g.loss_of("perceptron"), 0.02),
+    "ogd, log": g.Descent(*g.loss_of("log"), 0.02),
+    "adagrad, log": g.AdaGrad(*g.loss_of("log"), 0.5, 0.5, 0.01),
+    "ftrl, log": g.Ftrl(*g.loss_of("log"), 0.5, 1.0, 0.1, 0.2),
     "adagrad": g.AdaGrad(*g.loss_of("hinge"), 0.5, 0.5, 0.01),
     "ftrl": g.Ftrl(*g.loss_of("hinge"), 0.5, 1.0, 0.1, 0.2),
 }

@@ -95,7 +95,8 @@ def test_a_registered_rule_is_an_estimator_like_the_others(storage, classes, tmp
     generator = np.random.default_rng(0)
     X = generator.integers(-2, 3, (80, 4)).astype(float)
     y = (X @ generator.normal(size=(4, classes))).argmax(axis=1)
-    model = clone(OWN[storage](max_iter=8, tol=None, random_state=0)).fit(X, y)
+    bare = {"scale": None, "keep": "last", "multiclass": "ovr", "intercept_scaling": 1.0}
+    model = clone(OWN[storage](max_iter=8, tol=None, random_state=0, **bare)).fit(X, y)
     assert model.score(X, y) > 0.8
     assert np.allclose(clone(model).fit(sparse.csr_array(X), y).coef_, model.coef_)
     parts, whole = clone(model), clone(model)
@@ -154,7 +155,9 @@ def test_a_rule_of_a_script_is_trained_from_a_file_saved_and_loaded_elsewhere(tm
 def test_changed_code_of_a_rule_is_compiled_again(tmp_path):
     fit = (
         "from winnow import Winnow\n"
-        "print(Winnow(max_iter=1, tol=None, shuffle=False).fit([[1.0], [-1.0]], [1, 0]).coef_)\n"
+        "options = {'max_iter': 1, 'tol': None, 'shuffle': False, 'scale': None}\n"
+        "options |= {'keep': 'last', 'intercept_scaling': 1.0}\n"
+        "print(Winnow(**options).fit([[1.0], [-1.0]], [1, 0]).coef_)\n"
     )
     before = _run(tmp_path, fit)
     (tmp_path / "other").mkdir()

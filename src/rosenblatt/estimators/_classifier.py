@@ -61,6 +61,9 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "callbacks": [callable, list, tuple, None],
     "calibrate": [StrOptions({"auto", "sigmoid", "isotonic"}), None],
 }
+WITH_AUTO = CONSTRAINTS | {  # of the linear estimators
+    name: [*CONSTRAINTS[name], AUTO] for name in ("intercept_scaling", "tol", "n_iter_no_change")
+}
 
 
 def learns_online(estimator: Any) -> bool:

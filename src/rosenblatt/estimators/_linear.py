@@ -46,6 +46,7 @@ from rosenblatt.learners.rates import idf_rates
 from rosenblatt.learners.survey import Survey, is_worth_a_copy, survey
 from rosenblatt.learners.weights import State, Weights, in_columns
 from rosenblatt.process import threads_of
+from rosenblatt.rules.gradient import LOSSES
 from rosenblatt.training import Drawn, Plan, Progress, learning_rate
 from rosenblatt.training.defaults import (
     MeanSquare,
@@ -252,7 +253,8 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         base = self._start(learner, examples, coef_init, intercept_init)
         data = Drawn(examples, order, draw, seed_of(self.random_state, random))
         eta = learning_rate(self.learning_rate, self.eta0)
-        plan = self._plan(validate, eta=eta, keep=self.keep)
+        always = getattr(learner.spec.rule, "loss", 0.0) == LOSSES.index("log")
+        plan = self._plan(validate, eta=eta, keep=self.keep, updates_always=always)
         fitted = Fitted(X, targets, copies)
         return Run(learner, data, plan, Progress(), base, seen.largest, held_out, fitted)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rosenblatt.estimators._classifier import CONSTRAINTS
+from rosenblatt.estimators._classifier import WITH_AUTO
 from rosenblatt.estimators._linear import LinearClassifier
 from rosenblatt.rules.registry import Parameter, Rule, estimators, parse
 
@@ -36,22 +36,22 @@ class FamilyClassifier(LinearClassifier):
     def __init__(
         self,
         *,
-        multiclass="ovr",
+        multiclass="auto",
         shuffle=True,
         max_iter=1000,
-        tol=1e-3,
+        tol="auto",
         early_stopping=False,
         validation_fraction=0.1,
-        n_iter_no_change=5,
+        n_iter_no_change="auto",
         class_weight=None,
         random_state=None,
         warm_start=False,
         verbose=0,
         callbacks=None,
         calibrate="auto",
-        keep="last",
+        keep="average",
         fit_intercept=True,
-        intercept_scaling=1.0,
+        intercept_scaling="auto",
         scale="auto",
         feature_rates=None,
         n_jobs=None,
@@ -127,7 +127,7 @@ def estimator_class(name: str) -> Any:
         "__doc__": _docstring(records),
         "__init__": _constructor(parameters),
         "_records": records,
-        "_parameter_constraints": CONSTRAINTS | {k: _constraint(p) for k, p in parameters.items()},
+        "_parameter_constraints": WITH_AUTO | {k: _constraint(p) for k, p in parameters.items()},
     }
     metaclass: Any = type(FamilyClassifier)
     made = metaclass(name, (FamilyClassifier,), namespace)

@@ -7,7 +7,7 @@ from typing import Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt.estimators._classifier import AUTO, CONSTRAINTS
+from rosenblatt.estimators._classifier import WITH_AUTO
 from rosenblatt.estimators._linear import LinearClassifier
 
 
@@ -168,10 +168,7 @@ class Perceptron(LinearClassifier):
     ((4, 20), 0.34)
     """
 
-    _parameter_constraints = CONSTRAINTS | {
-        name: [*CONSTRAINTS[name], AUTO]
-        for name in ("intercept_scaling", "tol", "n_iter_no_change")
-    }
+    _parameter_constraints = WITH_AUTO
 
     def __init__(
         self,

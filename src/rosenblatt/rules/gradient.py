@@ -1,7 +1,8 @@
 """Gradient steps on the loss of one example: OGD and SGD, AdaGrad, FTRL-proximal.
 
-The losses, of the margin m = y·(w·x + b): the hinge ``max(0, 1 - m)``, its square, and the
-perceptron's ``max(0, -m)``; their slopes by m are -1, -2(1 - m) and -1. g is the gradient by w.
+The losses, of the margin m = y·(w·x + b): the hinge ``max(0, 1 - m)``, its square, the
+perceptron's ``max(0, -m)``, and the log loss ``log(1 + exp(-m))``, that of logistic regression;
+their slopes by m are -1, -2(1 - m), -1 and ``-1/(1 + exp(m))``. g is the gradient by w.
 
 With a penalty OGD has also ``w -= η_t·λ₂·w``. AdaGrad is the composite dual averaging update with
 L1; the weight of FTRL is 0 where ``|z| <= λ₁``.
@@ -15,7 +16,8 @@ from typing import Any, NamedTuple
 
 from rosenblatt.rules.registry import Parameter, Rule
 
-LOSSES = ("perceptron", "hinge", "squared_hinge")  # a rule stores the index of its loss
+LOSSES = ("perceptron", "hinge", "squared_hinge", "log")  # a rule stores the index of its loss
+FLAT = 36.0  # the margin above which the slope of the log loss is below double precision
 
 
 class Descent(NamedTuple):
@@ -56,7 +58,7 @@ def loss_of(name: str) -> tuple[float, float]:
     >>> loss_of("hinge"), loss_of("perceptron")
     ((1.0, 1.0), (0.0, 0.0))
     """
-    return float(LOSSES.index(name)), 0.0 if name == "perceptron" else 1.0
+    return float(LOSSES.index(name)), {"perceptron": 0.0, "log": FLAT}.get(name, 1.0)
 
 
 def penalties(penalty: str | None, alpha: float, l1_ratio: float) -> tuple[float, float]:
@@ -76,12 +78,16 @@ def descent(rule: Gradient, margin: float, square: float, weight: float, eta: fl
 
     >>> descent(Descent(*loss_of("squared_hinge"), 0.0), -1.0, 1.0, 1.0, 0.5)
     2.0
+    >>> descent(Descent(*loss_of("log"), 0.0), 0.0, 1.0, 1.0, 0.5)
+    0.25
     """
     if rule.loss == 0.0:
         return eta * weight if margin <= rule.margin else 0.0
     if not margin < rule.margin:
         return 0.0
     slope = 2.0 * (rule.margin - margin) if rule.loss == 2.0 else 1.0
+    if rule.loss == 3.0:
+        slope = 1.0 / (1.0 + math.exp(margin))
     return eta * weight * slope
 
 
@@ -181,7 +187,8 @@ _SGD = Rule(
     parameters={
         "loss": Parameter(
             "hinge",
-            '{"hinge", "squared_hinge", "perceptron"}, default="hinge".',
+            '{"hinge", "squared_hinge", "perceptron", "log"}, default="hinge". "log" is the loss '
+            "of logistic regression.",
             choices=LOSSES,
         ),
         "method": Parameter(
@@ -216,7 +223,7 @@ _SGD = Rule(
             least=0,
         ),
     },
-    condition="the loss of y·(w·x + b) is positive: hinge, squared hinge or perceptron loss",
+    condition="the loss of y·(w·x + b) is positive: hinge, squared hinge, perceptron or log loss",
     update="w -= η_t·g, η_t = η/sqrt(t) by default",
     bound="regret at most ‖u‖²·sqrt(T)/(2η) + η·R²·sqrt(T) for the hinge loss, any u",
     paper="M. Zinkevich (2003), Online convex programming and generalized infinitesimal "

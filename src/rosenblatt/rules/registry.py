@@ -299,7 +299,7 @@ def register(
     >>> def step(p, margin, square, weight, eta):
     ...     return p.rate * weight if margin < p.wanted else 0.0
     >>> Cautious = rules.register("cautious", step, parameters={"rate": 0.5, "wanted": 2.0})
-    >>> model = Cautious(max_iter=1, tol=None, shuffle=False, scale=None)
+    >>> model = Cautious(max_iter=1, tol=None, shuffle=False, scale=None, keep="last")
     >>> model.fit([[2.0, 1.0], [-1.0, 1.0]], [1, 0]).coef_
     array([[1.5, 0. ]])
     """

@@ -159,7 +159,7 @@ _SCW = Rule(
     example="""\
     >>> from rosenblatt import SCW
     >>> SCW(random_state=0).fit([[2.0, 1.0], [-1.0, 1.0]], [1, 0]).coef_.round(2)
-    array([[0.62, 0.  ]])""",
+    array([[0.47, 0.  ]])""",
 )
 RULES = (
     Rule(
@@ -191,7 +191,7 @@ RULES = (
     >>> X, y = load_iris(return_X_y=True)
     >>> model = AROW(max_iter=1, tol=None, random_state=0).fit(X[:100], y[:100])
     >>> model.score(X[:100], y[:100]), model.variances_.round(2)
-    (1.0, array([[0.69, 0.57, 0.09, 0.71]]))""",
+    (1.0, array([[0.7 , 0.58, 0.09, 0.71]]))""",
     ),
     _SCW,
     replace(

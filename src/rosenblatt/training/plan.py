@@ -60,6 +60,8 @@ class Plan:
         The largest number of visits between two points where the run can be saved.
     least_visits : int
         The validation error does not end a run before this number of visits.
+    updates_always : bool
+        Whether every visit is an update: then wrong predictions tell whether a run stalls.
     """
 
     eta: float | Callable[[int], float] = 1.0
@@ -73,6 +75,7 @@ class Plan:
     callbacks: tuple[Callable[[Epoch], Any], ...] = ()
     most_visits: int = UNLIMITED
     least_visits: int = 0
+    updates_always: bool = False
 
     @classmethod
     def of(cls, owner: Any, **chosen: Any) -> Plan:
@@ -154,7 +157,10 @@ def reason_to_stop(
 def _stalls(record: Epoch, plan: Plan, progress: Progress) -> bool:
     """Whether the updates per step have not fallen for ``plan.patience`` epochs."""
     assert plan.tol is not None
-    rate = record.updates / max(progress.counts.weight, 1e-300)
+    events = record.mistakes if plan.updates_always else record.updates
+    if math.isnan(events):
+        return False
+    rate = events / max(progress.counts.weight, 1e-300)
     fell = rate < progress.least_update_rate - plan.tol
     progress.least_update_rate = min(rate, progress.least_update_rate)
     progress.epochs_without = 0 if fell else progress.epochs_without + 1
