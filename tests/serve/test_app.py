@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 from rosenblatt import load, train
 from rosenblatt.errors import OptionError
 from rosenblatt.serve import engine as engine_module
-from rosenblatt.serve.app import Limits, Tokens, serve
+from rosenblatt.serve.app import serve
 from rosenblatt.serve.engine import Engine
+from rosenblatt.serve.guard import Limits, Tokens
 from rosenblatt.serve.log import open_log
 from rosenblatt.serve.openapi import description
 from rosenblatt.serve.replay import replay
+from rosenblatt.serve.work import Predict
 
 from .conftest import caught_up, running, stream, text_start
 
@@ -342,8 +344,7 @@ def test_an_error_in_a_batch_fails_only_what_it_is_about(model, monkeypatch):
 
     engine.open()
     monkeypatch.setattr(engine.reader, "hashed", hashed)
-    predict = engine_module.Predict
-    works = [predict([{"text": text}], keep=False) for text in ("good", "poison", "dull")]
+    works = [Predict([{"text": text}], keep=False) for text in ("good", "poison", "dull")]
     good, poison, dull = engine._process(works)
     assert good[0]["label"] in model.classes
     assert dull[0]["label"] in model.classes

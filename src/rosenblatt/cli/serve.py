@@ -110,9 +110,9 @@ def serve(
     """
     o.disable_blas_threads()
     from rosenblatt.models.model_file import read_model
-    from rosenblatt.serve.app import Limits, Tokens
     from rosenblatt.serve.app import serve as run
     from rosenblatt.serve.engine import Engine
+    from rosenblatt.serve.guard import Limits, Tokens
 
     hashing = {"ngrams": ngrams, "analyzer": "char" if chars else None, "bits": bits}
     learning = {"rule": rule, "threshold": threshold, "padding": padding, "average": average}

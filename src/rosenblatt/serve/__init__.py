@@ -8,10 +8,10 @@
     A model that learns the labels of a log: equal logs give equal bits.
 ``log``, ``postgres``
     The log of predictions and labels, in SQLite or PostgreSQL.
-``engine``
+``engine``, ``work``
     Answers requests in batches: score, log, learn.
-``app``, ``openapi``
-    The HTTP service, its limits, and its description.
+``app``, ``guard``, ``openapi``
+    The HTTP service, who may use it for how much, and its description.
 ``replay``
     The model of any moment of a log, without some rows, or by another rule.
 """

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import ipaddress
 import json
 import os
 import tempfile
 import time
-from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,10 +17,11 @@ from typing import Any
 
 from rosenblatt import __version__
 from rosenblatt.errors import MissingExtraError, OptionError
-from rosenblatt.serve.engine import Busy, Call, Engine, Labels, NewLabel, Predict, UnknownId, say
+from rosenblatt.serve.engine import Engine, say
 from rosenblatt.serve.log import LogError, new_id
 from rosenblatt.serve.openapi import description
 from rosenblatt.serve.rows import TooManyRows, label_of, parse_arrow, parse_json, parse_lines
+from rosenblatt.serve.work import Busy, Call, Labels, NewLabel, Predict, UnknownId
 
 if find_spec("starlette") is None or find_spec("uvicorn") is None:
     raise MissingExtraError("the service", "serve")
@@ -35,8 +33,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from rosenblatt.serve.guard import DEFAULT_LIMITS, LOOPBACK, Guard, Limits, Tokens, refusal
+
 PORT = 7674
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _JSON, _LINES = "application/json", ("application/x-ndjson", "application/jsonl")
 _ARROW = "application/vnd.apache.arrow.stream"
 _STATIC = {
@@ -47,128 +46,6 @@ _STATIC = {
 }
 # What needs no token: they hold no data.
 _OPEN = {*_STATIC, "/health", "/openapi.json"}
-_HEADERS = [
-    (b"cache-control", b"no-store"),
-    (b"content-security-policy", b"default-src 'none'; script-src 'self'; style-src 'self'; "
-     b"connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
-     b"frame-ancestors 'none'"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"x-content-type-options", b"nosniff"),
-]  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a request may ask for.
-
-    Attributes
-    ----------
-    body : int
-        Bytes of a body.
-    rows : int
-        Rows, or labels, of a request.
-    seconds : float
-        For the body to arrive, and then for the answer.
-    waiting : int
-        Rows of all requests that may wait; more are refused.
-    """
-
-    body: int = 8 << 20
-    rows: int = 10_000
-    seconds: float = 30.0
-    waiting: int = 20_000
-
-
-@dataclass(frozen=True)
-class Tokens:
-    """Who may do what: one token for predicting and looking, one for labelling too."""
-
-    predict: str | None = None
-    label: str | None = None
-
-    @classmethod
-    def read(cls, path: Path) -> Tokens:
-        """The tokens of a file with the lines ``predict TOKEN`` and ``label TOKEN``."""
-        tokens: dict[str, str] = {}
-        for line in path.read_text().splitlines():
-            name, _, token = line.strip().partition(" ")
-            if not name or name.startswith("#"):
-                continue
-            token = token.strip()
-            if name not in ("predict", "label") or len(token) < 16 or not token.isascii():
-                raise OptionError(
-                    f"{path}: expected lines 'predict TOKEN' and 'label TOKEN', with tokens of at "
-                    "least 16 characters (python -c 'import secrets; print(secrets.token_hex())')"
-                )
-            tokens[name] = token
-        if set(tokens) != {"predict", "label"} or tokens["predict"] == tokens["label"]:
-            raise OptionError(f"{path}: two different tokens are needed, for predict and label")
-        return cls(**tokens)
-
-    def allow(self, header: str, labels: bool) -> bool:
-        """Whether an Authorization header allows predicting, or labelling."""
-        kind, _, token = header.partition(" ")
-        given = token.strip().encode() if kind.lower() == "bearer" else b""
-        # Both are always compared, each in constant time.
-        may_label = hmac.compare_digest(given, (self.label or "").encode())
-        may_predict = hmac.compare_digest(given, (self.predict or "").encode())
-        return bool(given) and (may_label or (may_predict and not labels))
-
-
-class Guard:
-    """Refuses requests for other hosts, from other origins or without a token; counts them all.
-
-    A page of another site can send requests to this machine through the user's browser. So a
-    request must name a host that the service is known by (or its name may be one that a stranger
-    points here), and if it comes from a page, that must be a page of the service.
-    """
-
-    def __init__(self, app: Any, hosts: Sequence[str], tokens: Tokens | None) -> None:
-        self.app, self.tokens = app, tokens
-        self.hosts = {host.lower() for host in hosts}
-        self.requests: Counter[tuple[str, int]] = Counter()
-        self.seconds: dict[str, float] = defaultdict(float)
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request, or refuse it."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        began, path = time.perf_counter(), scope["path"]
-
-        async def sending(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *_HEADERS]
-                known = path if path in _PATHS else "other"
-                self.requests[known, message["status"]] += 1
-                self.seconds[known] += time.perf_counter() - began
-            await send(message)
-
-        refusal = self._refusal(scope)
-        await (self.app if refusal is None else refusal)(scope, receive, sending)
-
-    def _refusal(self, scope: Any) -> Response | None:
-        headers = dict(scope["headers"])  # the last of several
-        host = headers.get(b"host", b"").decode("latin-1").lower()
-        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-        if name not in self.hosts:
-            return _error(421, "the service is not known by this name: start it with --name NAME")
-        origin = headers.get(b"origin")
-        if origin is not None and origin.decode("latin-1").lower().partition("://")[2] != host:
-            return _error(403, "pages of other sites may not use the service")
-        if self.tokens is None or scope["path"] in _OPEN:
-            return None
-        header = headers.get(b"authorization", b"").decode("latin-1")
-        if self.tokens.allow(header, labels=scope["path"] == "/v1/label"):
-            return None
-        return _error(401, "a token is needed: Authorization: Bearer TOKEN", "Bearer")
-
-
-def _error(status: int, message: str, challenge: str | None = None) -> JSONResponse:
-    headers = {} if challenge is None else {"WWW-Authenticate": challenge}
-    if status == 429:
-        headers["Retry-After"] = "1"
-    return JSONResponse({"error": message}, status, headers)
 
 
 # The first that fits decides.
@@ -185,12 +62,12 @@ def _answering(handler: Callable[..., Any]) -> Callable[..., Any]:
             async with asyncio.timeout(self.limits.seconds):
                 return await handler(self, request)
         except TimeoutError:
-            return _error(504, f"there was no answer within {self.limits.seconds:g} seconds")
+            return refusal(504, f"there was no answer within {self.limits.seconds:g} seconds")
         except ClientDisconnect:
             return Response(status_code=400)
         except tuple(kind for kind, _ in _STATUS) as error:
             status = next(code for kind, code in _STATUS if isinstance(error, kind))
-            return _error(status, str(error))
+            return refusal(status, str(error))
 
     return answer
 
@@ -400,7 +277,7 @@ _PATHS = {
 def make_app(
     engine: Engine,
     *,
-    limits: Limits = Limits(),
+    limits: Limits = DEFAULT_LIMITS,
     tokens: Tokens | None = None,
     hosts: Sequence[str] = LOOPBACK,
 ) -> Guard:
@@ -418,13 +295,13 @@ def make_app(
 
     async def failed(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        answer = _error(error.status_code, error.detail)
+        answer = refusal(error.status_code, error.detail)
         answer.headers.update(error.headers or {})
         return answer
 
     async def crashed(request: Request, error: Exception) -> Response:
         say("error", error=type(error).__name__)
-        return _error(500, "the service failed to answer; its log says why")
+        return refusal(500, "the service failed to answer; its log says why")
 
     def static(place: tuple[str, str, str]) -> Callable[[Request], Response]:
         package, name, kind = place
@@ -456,7 +333,7 @@ def make_app(
         exception_handlers={HTTPException: failed, Exception: crashed},
     )
     app.router.redirect_slashes = False
-    service.guard = Guard(app, hosts, tokens)
+    service.guard = Guard(app, hosts, tokens, _OPEN)
     return service.guard
 
 
@@ -467,7 +344,7 @@ def serve(
     port: int = PORT,
     names: Sequence[str] = (),
     tokens: Tokens | None = None,
-    limits: Limits = Limits(),
+    limits: Limits = DEFAULT_LIMITS,
 ) -> None:
     """Serve until SIGTERM or Ctrl-C; what was accepted by then is finished.
 

@@ -29,7 +29,7 @@ def description(features: Features, limits: Any, tokens: bool) -> dict[str, Any]
     """The document of a service whose model has these features.
 
     >>> from rosenblatt.data import Column
-    >>> from rosenblatt.serve.app import Limits
+    >>> from rosenblatt.serve.guard import Limits
     >>> document = description(Features(columns=(Column("text", "text"),)), Limits(), False)
     >>> sorted(document["paths"])[-1], document["openapi"]
     ('/v1/predict', '3.1.0')
