@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 _NAMES = {
     "errors": ("DataError", "ModelFormatError"),
     "estimators": (
-        "HashedNgrams", "KernelPerceptron", "OneByOne", "find_lift", "learn_online",
+        "HashedNgrams", "KernelPerceptron", "OneByOne", "Ordinal", "find_lift", "learn_online",
     ),
     "estimators.compare": ("compare",),
     "jobs.options": ("TrainOptions",),

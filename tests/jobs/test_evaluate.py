@@ -17,7 +17,8 @@ from sklearn.metrics import (
 
 import rosenblatt.jobs.evaluate as evaluation
 from rosenblatt import data, train
-from rosenblatt.jobs.evaluate import Evaluation, area, evaluate
+from rosenblatt.errors import OptionError
+from rosenblatt.jobs.evaluate import Evaluation, area, evaluate, ordered_figures
 from rosenblatt.viz.evaluation import class_curves, draw_evaluation
 
 
@@ -137,3 +138,23 @@ def test_a_picture_names_all_of_a_few_classes_and_the_worst_of_many(
     numbers = [text.get_text() for text in kept[0].axes[2].texts]
     assert numbers == [f"{rows:,}" for rows in judged(classes).confusion.ravel()]
     assert roc.get_xlim() == roc.get_ylim() == (-0.02, 1.02)
+
+
+def test_figures_of_ordered_classes_are_those_of_scikit_learn_and_scipy():
+    from scipy.stats import spearmanr
+    from sklearn.metrics import cohen_kappa_score, confusion_matrix, f1_score
+
+    rng = np.random.default_rng(4)
+    truth = rng.integers(0, 5, 400)
+    said = np.clip(truth + rng.integers(-1, 3, 400), 0, 4)
+    names = ["0", "1", "2", "3", "4"]
+    figures = ordered_figures(names, confusion_matrix(truth, said))
+    assert figures["spearman"] == pytest.approx(spearmanr(truth, said).statistic)
+    kappa = cohen_kappa_score(truth, said, weights="quadratic")
+    assert figures["quadratic_kappa"] == pytest.approx(kappa)
+    assert figures["mean_distance"] == pytest.approx(np.abs(truth - said).mean())
+    assert figures["f1_above"]["1"] == pytest.approx(f1_score(truth > 1, said > 1))
+    turned = ordered_figures(names, confusion_matrix(truth, said), names[::-1])
+    assert turned["spearman"] == pytest.approx(figures["spearman"])
+    with pytest.raises(OptionError, match="the order names other classes"):
+        ordered_figures(names, confusion_matrix(truth, said), ["0", "1"])

@@ -281,3 +281,9 @@ def test_the_adapters_of_the_page_run(package, tmp_path, monkeypatch):
     documents = [Document(text, id=text) for text in ("the proof is short", "buy now")]
     said = names["Quality"]("quality.model").filter_batch(documents)
     assert said == [True, False]
+
+
+def test_an_evaluation_ranks_ordered_classes(folder):
+    arguments = ("evaluate", "kind.model", "one.parquet", "--order", "spam,news,good")
+    assert "Spearman" in run(folder, *arguments)
+    assert json.loads(run(folder, *arguments, "--json"))["ordered"]["spearman"] > 0.5

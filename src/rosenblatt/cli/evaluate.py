@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_module
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -34,6 +34,10 @@ def evaluate(
     ] = None,
     by: Annotated[
         str | None, typer.Option(help="Also the figures of each group, by the cells of a column.")
+    ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option(help="Also rank figures, of classes from low to high: low,high or numbers."),
     ] = None,
     format: o.Format = None,
     header: o.Header = None,
@@ -76,17 +80,19 @@ def evaluate(
         return
     source = o.labelled_rows(loaded, files, **reading)
     result = evaluate_model(loaded, source, keep_scores=plot is not None, top=top, by=by)
-    _show_evaluation(result, json)
+    _show_evaluation(result, json, order)
     if plot is not None:
         from rosenblatt.viz.evaluation import draw_evaluation
 
         draw_evaluation(result, plot)
 
 
-def _show_evaluation(result: Evaluation, as_json: bool) -> None:
+def _show_evaluation(result: Evaluation, as_json: bool, order: str | None = None) -> None:
     """Print accuracy with its interval, each class, and the confusion matrix."""
+    figures = None if order is None else _ordered_figures(result, order)
     if as_json:
-        typer.echo(json_module.dumps(result.to_json()))
+        ordered = {} if figures is None else {"ordered": figures}
+        typer.echo(json_module.dumps(result.to_json() | ordered))
         return
     low, high = result.interval()
     say(
@@ -99,6 +105,12 @@ def _show_evaluation(result: Evaluation, as_json: bool) -> None:
         brier, error = result.reliability.brier, result.reliability.error
         say(f"calibrated Brier score {brier:.4f}   calibration error {percent(error)}")
     _show_ranks(result)
+    if figures is not None:
+        rho, kappa = figures["spearman"], figures["quadratic_kappa"]
+        say(f"ordered    Spearman {rho:.4f}   quadratic kappa {kappa:.4f}")
+        say(f"           mean distance {figures['mean_distance']:.4f} classes")
+        above = (f"{visible(name)}: {percent(f1)}" for name, f1 in figures["f1_above"].items())
+        say(f"F1 above   {', '.join(above)}")
     if result.unlabelled:
         say(f"left out   {counted(result.unlabelled, 'row')} without a label")
     _show_notes(result)
@@ -113,6 +125,14 @@ def _show_evaluation(result: Evaluation, as_json: bool) -> None:
         say("", f"{heading:<{width}}{names}")
         for name, counts in zip(map(visible, result.classes), result.confusion, strict=True):
             say(f"{name:<{width}}" + "".join(f" {count:>10,}" for count in counts))
+
+
+def _ordered_figures(result: Evaluation, order: str) -> dict[str, Any]:
+    """The figures of classes in an order: names, or the word for that of their numbers."""
+    from rosenblatt.jobs.evaluate import ordered_figures
+
+    names = None if order == "numbers" else [name.strip() for name in order.split(",")]
+    return ordered_figures(result.classes, result.confusion, names)
 
 
 def _show_groups(result: Evaluation) -> None:

@@ -7,6 +7,7 @@ _NAMES = {
     "hashed_ngrams": ("HashedNgrams",),
     "kernel_perceptron": ("KernelPerceptron",),
     "lift": ("Attempt", "LiftSearch", "find_lift"),
+    "ordinal": ("Ordinal",),
     "online": ("OneByOne", "OnlineRun", "learn_online"),
     "perceptron": ("Perceptron",),
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data import Source
-from rosenblatt.errors import DataError, listed, shown
+from rosenblatt.errors import DataError, OptionError, listed, shown
 from rosenblatt.jobs.predict import groups_of
 from rosenblatt.models.model import Model, labelled, labelled_batches
 
@@ -142,6 +143,44 @@ def _figures(name: str, group: Evaluation) -> dict[str, Any]:
     """The figures of a group as plain data."""
     figures = {"accuracy": group.accuracy, "macro_f1": group.macro_f1}
     return {"group": name, "rows": group.rows, **figures}
+
+
+def ordered_figures(
+    classes: Sequence[str], confusion: np.ndarray, order: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """How well classes that have an order are told apart.
+
+    Spearman's rank correlation, Cohen's kappa with quadratic weights, the mean number of classes
+    between prediction and truth, and the F1 of "above class c" for each but the highest. The order
+    is by default that of `classes`.
+
+    >>> counts = np.array([[8, 2, 0], [1, 8, 1], [0, 3, 7]])
+    >>> figures = ordered_figures(("1", "2", "3"), counts)
+    >>> [round(figures[name], 3) for name in ("spearman", "quadratic_kappa", "mean_distance")]
+    [0.815, 0.811, 0.233]
+    """
+    names = list(classes if order is None else order)
+    if sorted(names) != sorted(classes):
+        raise OptionError(f"the order names other classes than the model: {listed(classes)}")
+    places = [list(classes).index(name) for name in names]
+    counts = confusion[np.ix_(places, places)].astype(np.float64)
+    true, said = counts.sum(axis=1), counts.sum(axis=0)
+    n, at = max(1.0, counts.sum()), np.arange(len(names))
+    distances = np.abs(at[:, None] - at)
+    expected = np.outer(true, said) / n
+    ranks = [np.cumsum(side) - side / 2 - n / 2 for side in (true, said)]
+    norm = math.sqrt(float(true @ ranks[0] ** 2) * float(said @ ranks[1] ** 2))
+    chance = float((expected * distances**2).sum())
+    f1 = {}
+    for cut in range(len(names) - 1):
+        hits = counts[cut + 1 :, cut + 1 :].sum()
+        f1[names[cut]] = float(2 * hits / max(1.0, true[cut + 1 :].sum() + said[cut + 1 :].sum()))
+    return {
+        "spearman": float(ranks[0] @ counts @ ranks[1]) / norm if norm else 0.0,
+        "quadratic_kappa": 1 - float((counts * distances**2).sum()) / chance if chance else 0.0,
+        "mean_distance": float((counts * distances).sum() / n),
+        "f1_above": f1,
+    }
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,140 @@
+"""Classes that have an order: ratings, grades, severities.
+
+A row of class k among K lies above the first k of K - 1 thresholds and below the others: that is
+K - 1 rows of two classes, the row itself with another feature for each threshold. So one weight
+vector and all thresholds are learned by a classifier of two classes. Every threshold of a row
+counts, also those far from its class: the all-threshold loss (Shalev-Shwartz and Singer 2005), of
+whose perceptron PRank is a variant (Crammer and Singer 2001), and the perceptron's mistake bound
+holds for the rows made in this way.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from rosenblatt.estimators.perceptron import Perceptron
+
+
+class Ordinal(ClassifierMixin, BaseEstimator):
+    """A classifier of ordered classes: one weight vector and ordered thresholds.
+
+    Parameters
+    ----------
+    estimator : linear classifier, default=None
+        What learns the rows of two classes; by default :class:`rosenblatt.Perceptron`.
+    order : sequence, default=None
+        The classes from the lowest to the highest; by default sorted.
+
+    Attributes
+    ----------
+    classes_ : array (k,)
+        In their order.
+    coef_ : array (n_features,)
+    thresholds_ : array (k - 1,)
+        Between the classes, rising. A row is of the class with as many thresholds below its score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]])
+    >>> y = ["low", "low", "mid", "mid", "top", "top"]
+    >>> model = Ordinal(Perceptron.textbook(max_iter=1000)).fit(X, y)
+    >>> model.predict([[0.0], [3.5], [9.0]]).tolist()
+    ['low', 'mid', 'top']
+    """
+
+    def __init__(self, estimator: Any = None, order: Any = None) -> None:
+        self.estimator, self.order = estimator, order
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to rows and their classes."""
+        X, y = self._rows(X, reset=True), np.asarray(y)
+        self._begin(X, np.unique(y))
+        rows, sides = self.two_class_rows(X, y)
+        weights = {}
+        if sample_weight is not None:
+            weights["sample_weight"] = np.repeat(sample_weight, len(self.classes_) - 1)
+        self.estimator_.fit(rows, sides, **weights)
+        return self._finish()
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn from some rows; the first call has all classes, in `classes` or `order`."""
+        is_first = not hasattr(self, "estimator_")
+        X = self._rows(X, reset=is_first)
+        if is_first:
+            known = self.order if classes is None else classes
+            self._begin(X, np.unique(y if known is None else known))
+        rows, sides = self.two_class_rows(X, y)
+        self.estimator_.partial_fit(rows, sides, classes=[0, 1])
+        return self._finish()
+
+    def two_class_rows(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """The rows of two classes that are learned, and whether each lies above its threshold.
+
+        Row i and threshold j are at place ``i * (k - 1) + j``.
+        """
+        codes, n = self._codes(np.asarray(y)), len(self.classes_) - 1
+        each = np.repeat(np.arange(X.shape[0]), n)
+        cuts = np.tile(np.eye(n) * -self.unit_, (X.shape[0], 1))
+        sides = (codes[:, None] > np.arange(n)).astype(np.int64).ravel()
+        if sp.issparse(X):
+            return sp.hstack([sp.csr_array(X)[each], sp.csr_array(cuts)], format="csr"), sides
+        return np.hstack([X[each], cuts]), sides
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The score of each row: the higher, the higher its class."""
+        check_is_fitted(self)
+        return np.asarray(self._rows(X) @ self.coef_)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row."""
+        scores = self.decision_function(X)
+        return np.asarray(self.classes_[np.searchsorted(self.thresholds_, scores)])
+
+    def _rows(self, X: Any, reset: bool = False) -> Any:
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        if reset:
+            self.n_features_in_ = X.shape[1]
+        elif X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but Ordinal is expecting {self.n_features_in_} "
+                "features as input"
+            )
+        return X
+
+    def _begin(self, X: Any, classes: np.ndarray) -> None:
+        """The classes, an untrained estimator, and the unit of the thresholds."""
+        self.classes_ = classes if self.order is None else np.asarray(self.order)
+        if len(np.unique(self.classes_)) != len(self.classes_) or len(self.classes_) < 2:
+            raise ValueError(f"expected two classes or more, all different, not {self.classes_}")
+        squares = X.multiply(X).sum() if sp.issparse(X) else np.square(X).sum()
+        # The size of a row, so that to scale X changes no prediction.
+        self.unit_ = float(np.sqrt(squares / X.shape[0])) or 1.0
+        learner = Perceptron() if self.estimator is None else clone(self.estimator)
+        if "fit_intercept" in learner.get_params():
+            learner.set_params(fit_intercept=False)  # the thresholds take its place
+        self.estimator_ = learner
+
+    def _codes(self, y: np.ndarray) -> np.ndarray:
+        places = {name: place for place, name in enumerate(self.classes_.tolist())}
+        unknown = [name for name in np.unique(y).tolist() if name not in places]
+        if unknown:
+            raise ValueError(f"the class {unknown[0]!r} is not among {self.classes_.tolist()}")
+        return np.array([places[name] for name in y.tolist()])
+
+    def _finish(self) -> Self:
+        weights = self.estimator_.coef_.reshape(-1)
+        self.coef_ = weights[: self.n_features_in_]
+        # As many thresholds lie below a score, whether they are sorted or not.
+        self.thresholds_ = np.sort(self.unit_ * weights[self.n_features_in_ :])
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
