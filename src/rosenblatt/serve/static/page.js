@@ -46,22 +46,26 @@ function words(features) {
 }
 
 function curve(history) {
-  const svg = at("curve"), points = history.curve, left = 48, right = 630, top = 10, bottom = 215;
+  const svg = at("curve"), points = history.curve, left = innerWidth < 760 ? 76 : 48, right = 630, top = 10, bottom = 215;
   svg.replaceChildren();
   if (!points.length) {
     svg.append(make("text", { x: 320, y: 120, "text-anchor": "middle" }, "no label yet"));
     return;
   }
-  let labels = 0, mistakes = 0;
+  const all = points.reduce((sum, p) => sum + p.labels, 0), least = Math.max(20, all / 60);
+  let labels = 0, mistakes = 0, before = [0, 0];
   const total = [], late = [];
-  for (const p of points) {
+  points.forEach((p, i) => {
     labels += p.labels;
     mistakes += p.mistakes;
     total.push([labels, mistakes / labels]);
-    late.push([labels, p.mistakes / p.labels, p]);
-  }
+    if (labels - before[0] >= least || i === points.length - 1) {
+      late.push([labels, (mistakes - before[1]) / (labels - before[0]), p.position]);
+      before = [labels, mistakes];
+    }
+  });
   const most = Math.min(1, Math.max(0.02, 1.15 * Math.max(...total.slice(total.length >> 3).map((p) => p[1]),
-    ...(history.size > 5 ? late.map((p) => p[1]) : []))));
+    ...late.map((p) => p[1]))));
   const x = (n) => left + (right - left) * n / labels;
   const y = (e) => bottom - (bottom - top) * Math.min(1, e / most);
   const step = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5].find((s) => most / s <= 5) || 1;
@@ -70,12 +74,11 @@ function curve(history) {
       make("text", { x: left - 6, y: y(e) + 4, "text-anchor": "end" }, percent(e).replace(/\.0+ /, " ")));
   }
   const path = (pairs) => pairs.map(([n, e], i) => `${i ? "L" : "M"}${x(n).toFixed(1)} ${y(e).toFixed(1)}`).join("");
-  if (history.size > 5) svg.append(make("path", { class: "late", d: path(late) }));
-  svg.append(make("path", { class: "all", d: path(total) }));
+  svg.append(make("path", { class: "late", d: path(late) }), make("path", { class: "all", d: path(total) }));
   for (const alarm of history.alarms) {
-    const i = late.findIndex((p) => p[2].position >= alarm.position);
+    const i = points.findIndex((p) => p.position >= alarm.position);
     if (i >= 0) {
-      svg.append(make("line", { class: "alarm", x1: x(late[i][0]), x2: x(late[i][0]), y1: top, y2: bottom },
+      svg.append(make("line", { class: "alarm", x1: x(total[i][0]), x2: x(total[i][0]), y1: top, y2: bottom },
         make("title", {}, when(alarm.time))));
     }
   }
