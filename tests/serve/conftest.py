@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import tempfile
 import threading
 import time
 from contextlib import contextmanager
@@ -87,37 +88,39 @@ def _program(name):
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory):
+def cluster():
     """The address of a new PostgreSQL server, without a database."""
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     initdb, postgres = _program("initdb"), _program("postgres")
     if initdb is None or postgres is None:
         pytest.skip("no PostgreSQL on this machine: apt-get install postgresql")
-    folder = tmp_path_factory.mktemp("postgres")
-    user = {}
-    if os.geteuid() == 0:  # the server refuses to be root
-        for parent in (folder, *folder.parents[:2]):
-            parent.chmod(0o755)
-        shutil.chown(folder, "nobody")
-        user = {"user": "nobody"}
-    data = folder / "data"
-    subprocess.run(
-        [initdb, "-D", data, "-A", "trust", "-U", "tester", "-N", "-E", "UTF8", "--locale=C"],
-        check=True, stdout=subprocess.DEVNULL, cwd=folder, **user,
-    )  # fmt: skip
-    port = free_port()
-    listen = ["-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={folder}"]
-    with (folder / "log").open("w") as errors:
-        server = subprocess.Popen(
-            [postgres, "-D", data, "-p", str(port), *listen], stderr=errors, cwd=folder, **user
+    user = {"user": "nobody"} if os.geteuid() == 0 else {}  # the server refuses to be root
+    # Not a folder of pytest: those are closed to other users.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        if user:
+            shutil.chown(folder, "nobody")
+        data, port = folder / "data", free_port()
+        options = ["-A", "trust", "-U", "tester", "-N", "-E", "UTF8", "--locale=C"]
+        subprocess.run(
+            [initdb, "-D", data, *options],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            cwd=folder,
+            **user,
         )
-    address = f"postgresql://tester@127.0.0.1:{port}"
-    try:
-        _wait(address)
-        yield address
-    finally:
-        server.terminate()
-        server.wait(30)
+        listen = ["-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={folder}"]
+        with (folder / "log").open("w") as errors:
+            server = subprocess.Popen(
+                [postgres, "-D", data, "-p", str(port), *listen], stderr=errors, cwd=folder, **user
+            )
+        address = f"postgresql://tester@127.0.0.1:{port}"
+        try:
+            _wait(address)
+            yield address
+        finally:
+            server.terminate()
+            server.wait(30)
 
 
 def _wait(address):

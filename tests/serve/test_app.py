@@ -1,12 +1,11 @@
 """The service over HTTP: what it answers, to whom, and what it refuses."""
 
-import asyncio
 import json
 import socket
 import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
-import httpx
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -92,13 +91,9 @@ def test_concurrent_requests_get_their_own_answers(model):
     texts = [e.content["text"] for e in stream(60)]
     expected = model.predict(texts).tolist()
 
-    async def ask(address):
-        async with httpx.AsyncClient(base_url=address, timeout=30) as client:
-            jobs = [client.post("/v1/predict", json=text) for text in texts]
-            return [answer.json()["label"] for answer in await asyncio.gather(*jobs)]
-
-    with running(Engine(model)) as client:
-        assert asyncio.run(ask(str(client.base_url))) == expected
+    with running(Engine(model)) as client, ThreadPoolExecutor(len(texts)) as threads:
+        answers = threads.map(lambda text: client.post("/v1/predict", json=text).json(), texts)
+        assert [answer["label"] for answer in answers] == expected
 
 
 def test_a_bad_row_does_not_harm_the_rows_beside_it(model):

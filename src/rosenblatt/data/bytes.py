@@ -8,6 +8,7 @@ import lzma
 import os
 import re
 import select
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -93,18 +94,23 @@ def fingerprint(path: str) -> dict[str, Any]:
 
 def last_change(path: str) -> int | None:
     """Modification time of a file in nanoseconds; None if its fingerprint covers all its bytes."""
-    if path == STDIN or not Path(path).is_file():
-        return None
-    status = Path(path).stat()
-    return status.st_mtime_ns if status.st_size > _SAMPLES * _SAMPLE_BYTES else None
+    about = _stat(path)
+    return about.st_mtime_ns if about and about.st_size > _SAMPLES * _SAMPLE_BYTES else None
 
 
 def status(path: str) -> tuple[int, ...] | None:
     """What changes with a file on disk: which one it is, its size and time; None for streams."""
-    if path == STDIN or not Path(path).is_file():
+    about = _stat(path)
+    return about and (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns)
+
+
+def _stat(path: str) -> os.stat_result | None:
+    """What the system knows of a file on disk; None for streams, and where there is none now."""
+    try:
+        about = None if path == STDIN else Path(path).stat()
+    except OSError:
         return None
-    about = Path(path).stat()
-    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
+    return about if about and stat.S_ISREG(about.st_mode) else None
 
 
 class ByteSource:

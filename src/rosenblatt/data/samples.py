@@ -77,10 +77,17 @@ def slices(table: pa.Table) -> list[pa.Table]:
 
 
 def joined(sample: Sequence[pa.Table], head: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """The columns of the samples, and those of the head that they lack."""
+    """The columns of the samples, and those of the head that they lack, without string views.
+
+    Arrow cannot pick rows of string views, which frames of Polars consist of.
+    """
     try:
         table = pa.concat_tables(sample, promote_options="permissive")
     except (pa.ArrowException, TypeError):  # the types of a column do not fit together
         table = head
     known = set(table.column_names)
-    return {name: (table if name in known else head)[name] for name in head.column_names}
+    columns = {name: (table if name in known else head)[name] for name in head.column_names}
+    return {
+        name: cells.cast(pa.string()) if pa.types.is_string_view(cells.type) else cells
+        for name, cells in columns.items()
+    }
