@@ -152,7 +152,7 @@ def test_figures_of_ordered_classes_are_those_of_scikit_learn_and_scipy():
     assert figures["spearman"] == pytest.approx(spearmanr(truth, said).statistic)
     kappa = cohen_kappa_score(truth, said, weights="quadratic")
     assert figures["quadratic_kappa"] == pytest.approx(kappa)
-    assert figures["mean_distance"] == pytest.approx(np.abs(truth - said).mean())
+    assert figures["mean_absolute_error"] == pytest.approx(np.abs(truth - said).mean())
     assert figures["f1_above"]["1"] == pytest.approx(f1_score(truth > 1, said > 1))
     turned = ordered_figures(names, confusion_matrix(truth, said), names[::-1])
     assert turned["spearman"] == pytest.approx(figures["spearman"])

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json as json_module
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rosenblatt.cli import options as o
 from rosenblatt.cli.lines import WIDTH, percent, say
 from rosenblatt.errors import OptionError, counted, listed, visible
+from rosenblatt.jobs.options import class_order
 
 if TYPE_CHECKING:
     from rosenblatt.jobs.evaluate import Evaluation, LabelEvaluation
@@ -37,7 +38,7 @@ def evaluate(
     ] = None,
     order: Annotated[
         str | None,
-        typer.Option(help="Also rank figures, of classes from low to high: low,high or numbers."),
+        typer.Option(help="Also the figures of ordered classes: low,medium,high, or numbers."),
     ] = None,
     format: o.Format = None,
     header: o.Header = None,
@@ -89,7 +90,8 @@ def evaluate(
 
 def _show_evaluation(result: Evaluation, as_json: bool, order: str | None = None) -> None:
     """Print accuracy with its interval, each class, and the confusion matrix."""
-    figures = None if order is None else _ordered_figures(result, order)
+    given = None if order in (None, "numbers") else class_order(str(order))
+    figures = result.ordered(given) if order is not None or result.is_ordered else None
     if as_json:
         ordered = {} if figures is None else {"ordered": figures}
         typer.echo(json_module.dumps(result.to_json() | ordered))
@@ -108,7 +110,7 @@ def _show_evaluation(result: Evaluation, as_json: bool, order: str | None = None
     if figures is not None:
         rho, kappa = figures["spearman"], figures["quadratic_kappa"]
         say(f"ordered    Spearman {rho:.4f}   quadratic kappa {kappa:.4f}")
-        say(f"           mean distance {figures['mean_distance']:.4f} classes")
+        say(f"           mean absolute error {figures['mean_absolute_error']:.4f} classes")
         above = (f"{visible(name)}: {percent(f1)}" for name, f1 in figures["f1_above"].items())
         say(f"F1 above   {', '.join(above)}")
     if result.unlabelled:
@@ -125,14 +127,6 @@ def _show_evaluation(result: Evaluation, as_json: bool, order: str | None = None
         say("", f"{heading:<{width}}{names}")
         for name, counts in zip(map(visible, result.classes), result.confusion, strict=True):
             say(f"{name:<{width}}" + "".join(f" {count:>10,}" for count in counts))
-
-
-def _ordered_figures(result: Evaluation, order: str) -> dict[str, Any]:
-    """The figures of classes in an order: names, or the word for that of their numbers."""
-    from rosenblatt.jobs.evaluate import ordered_figures
-
-    names = None if order == "numbers" else [name.strip() for name in order.split(",")]
-    return ordered_figures(result.classes, result.confusion, names)
 
 
 def _show_groups(result: Evaluation) -> None:

@@ -151,9 +151,8 @@ class Checkpoint:
     def _restore(self, run: Run, arrays: dict[str, Any], about: dict[str, Any]) -> None:
         """Restore a run, once all parts are known to fit together."""
         source, rows = run.source, _file_rows(run)
-        bits = source.features.ngrams.bits
         columns = arrays["columns"]
-        check_columns(columns, bits)
+        check_columns(columns, rows.n_columns)
         classes, n_classes = [str(name) for name in about["classes"]], int(about["n_classes"])
         multilabel = source.features.multilabel
         problems = n_problems(n_classes, "labels" if multilabel else "ovr")
@@ -162,7 +161,7 @@ class Checkpoint:
         sets = _label_sets(about["label_sets"], len(classes))
         n_codes = len(sets) if multilabel else len(classes)
         rows.store = Store.restored(self.row_cache, about["store"], len(columns), max(1, n_codes))
-        rows.numbering = Numbering(1 << bits, columns)
+        rows.numbering = Numbering(rows.n_columns, columns)
         if "scales" in arrays:
             known = min(len(arrays["scales"]), len(columns))
             expect("scales", arrays["scales"], np.floating, (known,))

@@ -17,7 +17,7 @@ import numpy as np
 from rosenblatt.data import Source
 from rosenblatt.errors import DataError, OptionError, listed, shown
 from rosenblatt.jobs.predict import groups_of
-from rosenblatt.models.model import Model, labelled, labelled_batches
+from rosenblatt.models.model import Model, labelled, labelled_batches, rank_scores
 
 BINS = 15
 RANKS = (1, 3, 5)
@@ -75,6 +75,7 @@ class Evaluation(_ClassCounts):
     # By K, the number of rows whose class is among the K with the largest scores.
     among_top: dict[int, int] = field(default_factory=dict)
     groups: dict[str, Evaluation] = field(default_factory=dict)  # of a column, the worst first
+    is_ordered: bool = False  # whether the classes are, as they are listed
 
     @property
     def at_rank(self) -> dict[int, tuple[float, float]]:
@@ -108,8 +109,17 @@ class Evaluation(_ClassCounts):
 
     @cached_property
     def roc_auc(self) -> float | None:
-        """The area under the ROC curve, the mean of the classes; None without scores."""
-        return mean_area(self.scores, self.truth) if len(self.truth) else None
+        """The area under the ROC curve, mean of the classes; None without scores, or ordered."""
+        if self.is_ordered or not len(self.truth):
+            return None
+        return mean_area(self.scores, self.truth)
+
+    def ordered(self, order: Sequence[str] | None = None) -> dict[str, Any]:
+        """The figures of ordered classes, by the scores of ordered models if they were kept."""
+        figures = ordered_figures(self.classes, self.confusion, order)
+        if self.is_ordered and len(self.truth):
+            figures["spearman"] = spearman(rank_scores(self.scores), self.truth)
+        return figures
 
     def to_json(self) -> dict[str, Any]:
         """The measures as plain data."""
@@ -133,6 +143,7 @@ class Evaluation(_ClassCounts):
             "calibration": calibration,
             "classes": self.by_class(),
             "confusion": self.confusion.tolist(),
+            **({"ordered": self.ordered()} if self.is_ordered else {}),
             **(
                 {"groups": [_figures(*pair) for pair in self.groups.items()]} if self.groups else {}
             ),
@@ -150,13 +161,14 @@ def ordered_figures(
 ) -> dict[str, Any]:
     """How well classes that have an order are told apart.
 
-    Spearman's rank correlation, Cohen's kappa with quadratic weights, the mean number of classes
-    between prediction and truth, and the F1 of "above class c" for each but the highest. The order
+    Spearman's rank correlation, Cohen's kappa with quadratic weights, the mean absolute error in
+    classes, and the F1 of "above class c" for each but the highest. The order
     is by default that of `classes`.
 
     >>> counts = np.array([[8, 2, 0], [1, 8, 1], [0, 3, 7]])
     >>> figures = ordered_figures(("1", "2", "3"), counts)
-    >>> [round(figures[name], 3) for name in ("spearman", "quadratic_kappa", "mean_distance")]
+    >>> names = ("spearman", "quadratic_kappa", "mean_absolute_error")
+    >>> [round(figures[name], 3) for name in names]
     [0.815, 0.811, 0.233]
     """
     names = list(classes if order is None else order)
@@ -178,9 +190,24 @@ def ordered_figures(
     return {
         "spearman": float(ranks[0] @ counts @ ranks[1]) / norm if norm else 0.0,
         "quadratic_kappa": 1 - float((counts * distances**2).sum()) / chance if chance else 0.0,
-        "mean_distance": float((counts * distances).sum() / n),
+        "mean_absolute_error": float((counts * distances).sum() / n),
         "f1_above": f1,
     }
+
+
+def spearman(values: np.ndarray, truth: np.ndarray) -> float:
+    """Spearman's rank correlation; equal values share a rank.
+
+    >>> round(spearman(np.array([1.0, 2.0, 2.0, 5.0]), np.array([0, 0, 1, 2])), 3)
+    0.833
+    """
+    ranks = []
+    for side in (values, truth):
+        _, places, counts = np.unique(side, return_inverse=True, return_counts=True)
+        ranks.append((np.cumsum(counts) - (counts - 1) / 2)[places])
+    a, b = (rank - rank.mean() for rank in ranks)
+    norm = math.sqrt(float(a @ a) * float(b @ b))
+    return float(a @ b) / norm if norm else 0.0
 
 
 @dataclass(frozen=True)
@@ -291,6 +318,7 @@ def evaluate(
         unlabelled=source.missing[model.features.label or ""],
         among_top={} if top is None else {top: among_top},
         groups=dict(sorted(parts.items(), key=lambda item: item[1].accuracy)),
+        is_ordered=model.is_ordered,
     )
 
 

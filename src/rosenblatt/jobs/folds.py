@@ -69,6 +69,7 @@ def is_cross_fitted(run: Run) -> bool:
     """Whether a run has so few rows that each of them is scored to calibrate on."""
     rows = run.rows
     in_memory = isinstance(rows, FileRows) and rows.valid is None and rows.fit_in_memory
+    in_memory = in_memory and rows.source.thresholds == 0
     return in_memory and FOLDS <= rows.count <= MOST_CROSS_FITTED
 
 
@@ -99,6 +100,8 @@ def cross_validate(source: Any, options: TrainOptions, count: int) -> Iterator[F
     for name in ("valid", "tune", "workers", "checkpoint", "start"):
         if getattr(options, name) is not None:
             raise OptionError(f"cross-validation and {name} exclude each other: drop one of them")
+    if options.ordered:
+        raise OptionError("cross-validation is for classes without an order: drop one of the two")
     opened, _ = open_rows(source, options)
     if opened.features.multilabel:
         raise OptionError("cross-validation is for one label per row, and here it may have several")

@@ -122,6 +122,15 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     return [(label.strip(), number) for label, _, number in parts]
 
 
+def class_order(text: str) -> tuple[str, ...]:
+    """The classes of a text A,B,C.
+
+    >>> class_order("low, medium,high")
+    ('low', 'medium', 'high')
+    """
+    return tuple(name.strip() for name in text.split(","))
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions:
     """The options of :func:`rosenblatt.train`.
@@ -283,6 +292,17 @@ class TrainOptions:
         SETTING, LEARNING,
         "Column of sample weights: the copies each row counts for. It is not a feature.",
     )
+    ordered: bool = _option(
+        SETTING, LEARNING,
+        "Learn classes that have an order, such as ratings: one weight per feature, and thresholds "
+        "between the classes, which are ordered as numbers.",
+        "--ordered", default=False,
+    )
+    order: Iterable[str] | None = _option(
+        SETTING, LEARNING,
+        "The same for other classes: all of them from the lowest, as low,medium,high.",
+        given_as=str, metavar="A,B,C", parse=class_order,
+    )
     class_weight: str | Mapping[str, float] | None = _option(
         SETTING, LEARNING,
         "Weights of classes: balanced (inversely proportional to their rows), or a=2,b=1.",
@@ -358,6 +378,9 @@ class TrainOptions:
     def __post_init__(self) -> None:
         """Check each option by itself."""
         object.__setattr__(self, "class_weight", class_weights(self.class_weight))
+        if self.order is not None:
+            object.__setattr__(self, "order", tuple(map(str, self.order)))
+            object.__setattr__(self, "ordered", True)
         if self.calibrate == "none":
             object.__setattr__(self, "calibrate", None)
         for entry in fields(self):
@@ -393,6 +416,11 @@ class TrainOptions:
             raise OptionError("shards are for workers: give both, or neither")
         if self.tune is not None:
             self._check_tuning()
+        for name in ("tune", "workers", "start", "class_weight", "target", "multiclass"):
+            if self.ordered and getattr(self, name) is not None:
+                raise OptionError(
+                    f"ordered classes and {name} exclude each other: drop one of them"
+                )
         if self.target is not None:
             from rosenblatt.jobs.outcome import Target
 

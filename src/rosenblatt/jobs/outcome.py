@@ -16,6 +16,7 @@ from rosenblatt.atomic_files import check_output
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.errors import OptionError, listed, shown
 from rosenblatt.jobs.evaluate import curves
+from rosenblatt.jobs.ordered import ordered_model
 from rosenblatt.kernels.packing import used_places
 from rosenblatt.kernels.rows import NEAR
 from rosenblatt.models.calibration import Calibration
@@ -172,7 +173,7 @@ def trained_model(run: Run) -> Model:
     state["bias"] = reorder(state["bias"])
     if run.rows.rarity is not None:
         state["scale"] = run.rows.rarity.of_places(places)
-    return Model(
+    model = Model(
         classes=classes,
         features=run.source.features,
         columns=np.array(columns),
@@ -189,6 +190,8 @@ def trained_model(run: Run) -> Model:
         calibration=run.held_out.calibration,
         threshold=run.held_out.threshold,
     )
+    order = getattr(run.source, "order", None)
+    return model if order is None else ordered_model(model, order)
 
 
 def _model_weights(run: Run) -> tuple[np.ndarray, np.ndarray]:

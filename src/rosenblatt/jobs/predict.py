@@ -31,7 +31,7 @@ from rosenblatt.data.writers import (
 )
 from rosenblatt.errors import DataError, OptionError, listed, shown
 from rosenblatt.learners.problems import decided, own_scores
-from rosenblatt.models.model import Model
+from rosenblatt.models.model import Model, rank_scores
 
 LABEL, SCORE, PROBABILITY = "predicted", "score", "probability"
 STDOUT = STDIN
@@ -46,8 +46,9 @@ _CONDITION = re.compile(r"\s*(.+?)\s*(>=|<=|!=|=|>|<)\s*(.+?)\s*")
 class Condition:
     """A condition on what a model says: ``quality>0.9``, ``lang=en``.
 
-    A number is compared with the probability of the second of two classes, or of the predicted one
-    of several; without probabilities with the score. Anything else is compared with the label.
+    A label is compared with the predicted one: is it the same, or of ordered classes higher? Other
+    numbers are compared with the probability of the second of two classes, or of the predicted one
+    of several; without probabilities, and of ordered classes, with the score.
 
     >>> Condition.parse("quality >= 0.9")
     Condition(name='quality', relation='>=', value='0.9')
@@ -71,7 +72,7 @@ class Condition:
             known = listed(list(models))
             raise OptionError(f"--keep {shown(self.name)}: there is no such model, but {known}")
         classes, is_number = models[self.name].classes, self._number is not None
-        if not is_number and (self.relation not in ("=", "!=") or self.value not in classes):
+        if not is_number and not self._is_of_label(models[self.name]):
             raise OptionError(
                 f"--keep {shown(self.value)} is no number, nor a class of {self.name}: "
                 f"{listed(classes)}"
@@ -84,10 +85,15 @@ class Condition:
         except ValueError:
             return None
 
+    def _is_of_label(self, model: Model) -> bool:
+        """Whether the label is compared; of ordered classes also whether it is higher or lower."""
+        compares = self.relation in ("=", "!=") or model.is_ordered
+        return compares and self.value in model.classes
+
     def holds(self, model: Model, codes: np.ndarray, values: np.ndarray) -> np.ndarray:
         """For which rows it holds."""
         compare: Any = _COMPARISONS[self.relation]
-        if self.value in model.classes and self.relation in ("=", "!="):
+        if self._is_of_label(model):
             return np.asarray(compare(codes, model.classes.index(self.value)))
         return np.asarray(compare(values, self._number))
 
@@ -95,6 +101,8 @@ class Condition:
 def judged(model: Model, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The predicted class numbers, and the values that conditions are about."""
     codes, values = decided(scores, model.threshold), own_scores(scores)
+    if model.is_ordered:
+        return codes, rank_scores(scores)
     if model.calibration is not None:
         values = model.probabilities(scores)
     of = np.ones(len(codes), np.int64) if len(model.classes) == 2 else codes
@@ -109,6 +117,8 @@ def among(model: Model, labels: tuple[str, ...]) -> Model:
         raise OptionError(f"--labels: {what} the classes of the model: {listed(model.classes)}")
     if len(model.bias) == 1:
         return model
+    if model.is_ordered:
+        raise OptionError("--labels is for classes without an order; keep rows by --keep instead")
     chosen = [c for c, name in enumerate(model.classes) if name in labels]
     classes, bias = tuple(model.classes[c] for c in chosen), model.bias[chosen]
     if model.head is None:
@@ -168,8 +178,9 @@ def write_predictions(
     """Write the rows of a source with the columns ``predicted`` and ``score``.
 
     The score is that of the predicted class; for two classes the single score, which is positive
-    for the second class. With `top`, each label has its own score. For multilabel models, all
-    predicted labels are written, with the largest score.
+    for the second class; for ordered classes the larger, the higher the class. With `top`, each
+    label has its own score. For multilabel models, all predicted labels are written, with the
+    largest score.
 
     Several models, by name, are given in a mapping. Then there is a column for each: the
     probability of the second of its two classes, or of several the predicted label, and in a second
@@ -300,7 +311,8 @@ class _Predict:
             if len(model.classes) == 2:
                 columns[name] = _floats(values)
             else:
-                kind = SCORE if model.calibration is None else PROBABILITY
+                no_probability = model.calibration is None or model.is_ordered
+                kind = SCORE if no_probability else PROBABILITY
                 columns |= {name: _labels(model, codes), f"{name}_{kind}": _floats(values)}
         return columns, rows
 
@@ -314,8 +326,13 @@ class _Predict:
         every, columns = np.arange(len(codes)), {}
         if options.top == 1:
             columns[LABEL] = _labels(model, codes) if labels is None else self._label_sets(labels)
-            single = len(model.bias) == 1 and not options.proba and not options.scores
-            columns[kind] = _floats(scores[:, 0] if single else values[every, codes])
+            single = not options.proba and not options.scores
+            of_row = values[every, codes]
+            if single and model.is_ordered:
+                of_row = rank_scores(scores)
+            elif single and len(model.bias) == 1:
+                of_row = scores[:, 0]
+            columns[kind] = _floats(of_row)
         else:
             best = model.ranked(scores, values)[:, : options.top].T
             for rank, at in enumerate(best, start=1):
@@ -363,6 +380,8 @@ class _Predict:
         if options.at_least is not None:
             values, least = model.probabilities(scores), options.at_least
         best = values[:, asked].max(axis=1) if asked else values[np.arange(len(codes)), codes]
+        if model.is_ordered and options.at_least is None:
+            best = rank_scores(scores)
         return np.flatnonzero(best >= least)
 
     def _label_sets(self, labels: np.ndarray) -> pa.Array:

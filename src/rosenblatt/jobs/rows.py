@@ -65,7 +65,10 @@ class FileRows:
         self.progress = Progress()
         self.store = Store(options.memory, folder)
         columns = None if start is None else start.columns
-        self.numbering = Numbering(1 << source.features.ngrams.bits, columns)
+        self.copies = max(1, source.thresholds)
+        # Thresholds between ordered classes have columns behind those of features.
+        self.n_columns = (1 << source.features.ngrams.bits) + source.thresholds
+        self.numbering = Numbering(self.n_columns, columns)
         self.held_out, self.seed = options.held_out(valid is not None), options.seed
         self.batches = self.bytes = self.restarts = 0
         # The scales behind the learner's feature rates. Without a start model, sources that need
@@ -164,12 +167,12 @@ class FileRows:
     @property
     def count(self) -> int:
         """The number of rows stored so far."""
-        return len(self.store)
+        return len(self.store) // self.copies
 
     @property
     def held_out_count(self) -> int:
         """The number of held-out rows."""
-        return len(self.held_out_rows())
+        return len(self.held_out_rows()) // self.copies
 
     @property
     def validates(self) -> bool:
@@ -237,8 +240,14 @@ class FileRows:
 
     def held_out_rows(self) -> np.ndarray:
         """The numbers of the stored rows that are held out."""
-        held = is_held_out(0, len(self.store), self.held_out, self.seed)
+        held = self._held_out(0, len(self.store))
         return np.flatnonzero(held).astype(np.uint64)
+
+    def _held_out(self, first: int, count: int) -> np.ndarray:
+        """Which rows are held out; the copies of a row together."""
+        start, end = first // self.copies, -(-(first + count) // self.copies)
+        held = is_held_out(start, end - start, self.held_out, self.seed)
+        return np.repeat(held, self.copies)[first - start * self.copies :][:count]
 
     def _read(self, position: int) -> Iterator[tuple[Examples, np.ndarray]]:
         """The first epoch: read and store batches, and visit their rows in order."""
@@ -334,7 +343,7 @@ class FileRows:
         """The given rows without those held out or of weight zero."""
         if self.held_out > 0 and len(rows):
             first = int(rows.min())
-            held = is_held_out(first, int(rows.max()) + 1 - first, self.held_out, self.seed)
+            held = self._held_out(first, int(rows.max()) + 1 - first)
             rows = rows[~held[(rows - np.uint64(first)).astype(np.int64)]]
         omega, at = self.store.weights, rows.astype(np.int64)
         is_visited = np.ones(len(rows), bool) if omega.size == 1 else omega[at] > 0

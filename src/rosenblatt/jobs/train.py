@@ -15,6 +15,7 @@ from rosenblatt.errors import OptionError
 from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.lift import LiftTrial, lift_source
 from rosenblatt.jobs.options import TrainOptions, documented
+from rosenblatt.jobs.ordered import ordered_rows
 from rosenblatt.jobs.outcome import check_model_path, finished, stopped
 from rosenblatt.jobs.rows import FileRows
 from rosenblatt.jobs.run import Run
@@ -140,6 +141,9 @@ def _train(source: Any, options: TrainOptions, start: Model | None) -> Model:
         rows.features, lifts = lift_source(rows, options)
         if valid is not None:
             valid.features = rows.features
+    if options.ordered:
+        rows = ordered_rows(rows, options)
+        valid = None if valid is None else rows.like(valid)
     with (
         _opened_run(rows, options, saved, valid=valid, start=start, threads=threads) as run,
         interrupts(all_signals=saved is not None or out is not None) as signals,

@@ -32,8 +32,10 @@ class Calibration:
     isotonic regression, one for all classes, and normalizes (Zadrozny and Elkan 2002).
 
     For multilabel scores, each label has its own probability, by one sigmoid for all labels.
-    Models of fastText whose labels were learned one by one have a sigmoid for each as well, in
-    steps of 1/32 of the score, from 0 below -8 to 1 above 8: ``"fasttext-sigmoid"``.
+    Ordered classes have that of being above each threshold, whose differences are those of classes
+    (McCullagh 1980). Models of fastText whose labels were learned one by one have a sigmoid for
+    each as well, in steps of 1/32 of the score, from 0 below -8 to 1 above 8:
+    ``"fasttext-sigmoid"``.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class Calibration:
     knots: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())  # of the isotonic regression
     multilabel: bool = False  # whether a row may have several labels
     centred: bool = False  # whether two classes have 1/2 each at a score of zero
+    ordered: bool = False  # whether it is of being above a threshold between ordered classes
 
     @classmethod
     def fit(
@@ -104,6 +107,12 @@ class Calibration:
         if self.multilabel:
             smooth = self._second(plain)
             return np.interp(smooth, *self.knots) if self.knots[0] else smooth
+        if self.ordered:  # the difference of two classes is the distance above their threshold
+            above = replace(self, n_classes=2, ordered=False)
+            steps = np.diff(plain, axis=1)
+            beyond = above.probabilities(steps.reshape(-1))[:, 1].reshape(steps.shape)
+            ends = np.ones(len(plain)), np.zeros(len(plain))
+            return -np.diff(np.column_stack([ends[0], beyond, ends[1]]), axis=1)
         smooth = self._smooth(plain)
         if not self.knots[0]:
             return smooth
@@ -162,6 +171,7 @@ class Calibration:
             and type(made.rows) is int
             and type(made.multilabel) is bool
             and type(made.centred) is bool
+            and type(made.ordered) is bool
             and made.rows >= 0
             and len(xs) == len(ys) <= _MOST_KNOTS
             and (len(xs) > 0) == (made.method == "isotonic")

@@ -22,7 +22,8 @@ class Explanation:
     Attributes
     ----------
     classes : tuple of str
-        With two classes, positive contributions are for the second.
+        With two classes, positive contributions are for the second; with ordered ones for higher
+        classes.
     features : list of str or int
         The name of each feature of the row, or its hashed column if the name is unknown.
     contributions : array (features, problems)
@@ -32,6 +33,8 @@ class Explanation:
         The score above which the second of two classes, or one of several labels, is predicted.
     multilabel : bool
         Whether a row may have several labels, or none.
+    cuts : tuple of float
+        The thresholds between ordered classes, which have one problem; else empty.
 
     Examples
     --------
@@ -45,6 +48,7 @@ class Explanation:
     bias: npt.NDArray[Any]
     threshold: float = 0.0
     multilabel: bool = False
+    cuts: tuple[float, ...] = ()
 
     @property
     def scores(self) -> npt.NDArray[Any]:
@@ -54,6 +58,8 @@ class Explanation:
     @property
     def labels(self) -> tuple[str, ...]:
         """The predicted label, or all of them if a row may have several."""
+        if self.cuts:
+            return (self.classes[int(np.searchsorted(self.cuts, self.scores[0]))],)
         [decision] = decided(self.scores[None, :], self.threshold, self.multilabel)
         if self.multilabel:
             return tuple(self.classes[i] for i in np.flatnonzero(decision))
@@ -66,8 +72,8 @@ class Explanation:
 
     @property
     def explained(self) -> str:
-        """The class that is explained by default: the one with the largest score."""
-        return self.classes[1 if len(self.bias) == 1 else int(self.scores.argmax())]
+        """The class that is explained by default: the highest, or that of the largest score."""
+        return self.classes[-1 if len(self.bias) == 1 else int(self.scores.argmax())]
 
     def top(
         self, count: int | None = None, label: str | None = None

@@ -41,7 +41,7 @@ class Model:
     Attributes
     ----------
     classes : tuple of str
-        The labels, sorted. Of two, the second is the positive one.
+        The labels, sorted, or in their order. Of two, the second is the positive one.
     features : Features
         How rows become features.
     columns : uint32 array (n,)
@@ -115,7 +115,8 @@ class Model:
         self._check_numbers(0, int(rows.indices.max(initial=0)))
         if self.head is None:
             return self._numbering.score(rows, self.weights, self.bias)
-        return self.head.scores(self._sums(rows))
+        scores = self.head.scores(self._sums(rows))
+        return scores + self.bias.astype(np.float32) if self.is_ordered else scores
 
     def _sums(self, rows: Rows) -> Array:
         return self._numbering.score(rows, self.weights, np.zeros(self.weights.shape[1]))
@@ -145,6 +146,11 @@ class Model:
             )
 
     @property
+    def is_ordered(self) -> bool:
+        """Whether the classes have an order, in which they are listed."""
+        return self.head is not None and self.features.fasttext is None
+
+    @property
     def multilabel(self) -> bool:
         """Whether a row may have several labels, or none."""
         return self.features.multilabel
@@ -167,6 +173,8 @@ class Model:
     def decision_function(self, X: Any) -> Array:
         """The scores of rows: one per row for two classes, else one per row and class.
 
+        Of ordered classes one per row as well: the larger, the higher its class.
+
         Parameters
         ----------
         X : data frame, Arrow table, dict of columns, list of records, record, or list of texts
@@ -179,6 +187,8 @@ class Model:
             If a cell of a column of numbers or dates is neither.
         """
         scores = self.scores(self._rows(X))
+        if self.is_ordered:
+            return rank_scores(scores)
         return scores[:, 0] if len(self.bias) == 1 else scores
 
     @overload
@@ -286,8 +296,10 @@ class Model:
         places = self._numbering.places_of(rows.indices)
         weights = np.zeros((len(places), self.weights.shape[1]))
         weights[places >= 0] = self.weights[places[places >= 0]]
-        bias = self.bias
-        if self.head is not None:  # by the slopes of the scores, and what is left in the bias
+        bias, cuts = self.bias, np.empty(0)
+        if self.is_ordered:
+            bias, cuts = np.diff(bias)[:1], bias[1] - bias[0] - np.diff(bias)
+        elif self.head is not None:  # by the slopes of the scores, and what is left in the bias
             weights = weights @ self.head.slopes(self._sums(rows)[0])
             bias = self.scores(rows)[0] - rows.values @ weights
         named = [names.get(column, column) for column in rows.indices.tolist()]
@@ -306,6 +318,7 @@ class Model:
             bias,
             self.threshold,
             self.multilabel,
+            tuple(cuts.tolist()),
         )
 
     def _one_row(self, row: Any) -> tuple[Rows, Any]:
@@ -454,6 +467,11 @@ class Model:
         """The model without zero weights and without state, which makes its file smaller."""
         used = self.weights.any(axis=1)
         return replace(self, columns=self.columns[used], weights=self.weights[used], state={})
+
+
+def rank_scores(scores: Array) -> Array:
+    """Of the scores of ordered classes, the distance of each row above the lowest threshold."""
+    return np.asarray(scores[:, 1] - scores[:, 0])
 
 
 def _is_column(values: Any) -> bool:

@@ -186,7 +186,7 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
         head = Head(array("matrix", np.float32, shapes[0]), array("tree", np.int32, shapes[1]))
         width = shapes[0][0] or shapes[1][0]
     columns = np.cumsum(array("columns", np.uint32, (n,)), dtype=np.uint32)
-    check_columns(columns, features.ngrams.bits)
+    check_columns(columns, 1 << features.ngrams.bits)
     precision = about["precision"]
     if precision not in PRECISIONS:
         raise ValueError(f"{precision!r} is not a precision")
@@ -239,11 +239,11 @@ def _threshold(about: dict[str, Any]) -> float:
     return float(threshold)
 
 
-def check_columns(columns: Array, bits: int) -> None:
-    """Raise ValueError unless these are distinct hashed columns, below ``2**bits``."""
+def check_columns(columns: Array, count: int) -> None:
+    """Raise ValueError unless these are distinct columns below `count`."""
     expect("columns", columns, np.uint32, (columns.size,))
     ordered = np.sort(columns)
-    if np.any(ordered[1:] == ordered[:-1]) or (len(ordered) and int(ordered[-1]) >> bits):
+    if np.any(ordered[1:] == ordered[:-1]) or (len(ordered) and int(ordered[-1]) >= count):
         raise ValueError("the columns do not fit the feature specification")
 
 

@@ -295,7 +295,7 @@ class Online:
             classes = [str(name) for name in about["classes"]]
             problems = n_problems(max(2, len(classes)), online.learner.spec.multiclass)
             state: State = state_from(arrays, "learner.", problems)
-            check_columns(arrays["columns"], start.features.ngrams.bits)
+            check_columns(arrays["columns"], 1 << start.features.ngrams.bits)
             if state.weights.shape[1] != len(arrays["columns"]):
                 raise ValueError("columns and weights differ in number")
             online.classes = classes
