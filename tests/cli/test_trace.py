@@ -46,6 +46,13 @@ def test_it_writes_other_formats(format, mark):
     assert mark in run(app, ["trace", "--example", "or", "--format", format]).stdout
 
 
+def test_html_is_a_page_of_its_own_with_a_title():
+    printed = run(app, ["trace", "--example", "or", "--format", "html"]).stdout
+    assert printed.startswith('<!doctype html>\n<html lang="en"><head><meta charset="utf-8">')
+    assert "<title>or, step by step</title>" in printed
+    assert '"color-scheme" content="light dark"' in printed
+
+
 def test_a_small_file_is_traced_with_the_options_given(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("name,a,b,label\nfirst,2,1,yes\nsecond,-1,1,no\n")

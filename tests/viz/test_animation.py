@@ -3,18 +3,32 @@
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from rosenblatt import trace
 from rosenblatt.viz import animate
-from rosenblatt.viz.animation import _frames
+from rosenblatt.viz.animation import _frames, _with_lines
 
 
 def test_a_gif_has_a_frame_for_the_start_and_one_for_each_step(run, tmp_path):
     with Image.open(animate(run, tmp_path / "run.gif", dpi=30)) as film:
         assert film.n_frames == len(run) + 1
     assert [path.name for path in tmp_path.iterdir()] == ["run.gif"]
+
+
+def test_every_line_of_a_film_is_in_its_frame_and_the_last_frame_rests(tmp_path):
+    gate = trace([[0, 0], [0, 1], [1, 0], [1, 1]], [-1, 1, 1, 1])
+    within = _with_lines(gate.path, np.array(gate.problem.X, dtype=float))
+    for w, b in gate.path:
+        if any(w):
+            scores = within @ np.array(w, dtype=float) + float(b)
+            assert scores.min() <= 1e-9
+            assert scores.max() >= -1e-9
+    with Image.open(animate(gate, tmp_path / "run.gif", dpi=30)) as film:
+        film.seek(film.n_frames - 1)
+        assert film.info["duration"] == 2500
 
 
 def test_a_long_run_is_cut_to_its_updates():

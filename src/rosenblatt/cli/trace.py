@@ -27,7 +27,7 @@ def trace(
     example: o.Example = None,
     label: o.Label = None,
     header: o.Header = None,
-    format: Annotated[Format, typer.Option(help="The output format.")] = Format.text,
+    format: Annotated[Format, typer.Option(help="The output format; LaTeX is a fragment.")] = Format.text,
     style: Annotated[
         Style | None,
         typer.Option(help="Every sum, or one line per step, the default above 40 steps."),
@@ -113,16 +113,21 @@ def trace(
         if proof or average or pocket or style:
             raise typer.BadParameter("--multiclass shows the votes, not the steps of each run")
         votes = tracing.trace_classes(**rows, scheme=multiclass)
-        _write(getattr(votes, f"to_{format}")(), out)
+        _write(getattr(votes, f"to_{format}")(), format, example or file, out)
         return
     rows.pop("class_names", None)
     run = tracing.trace(**rows)
     chosen = style or (Style.steps if len(run) <= 40 else Style.table)
     show = [name for name, wanted in (("average", average), ("pocket", pocket)) if wanted]
-    _write(getattr(run, f"to_{format}")(chosen, proof=proof, show=show), out)
+    text = getattr(run, f"to_{format}")(chosen, proof=proof, show=show)
+    _write(text, format, example or file, out)
 
 
-def _write(text: str, out: Path | None) -> None:
+def _write(text: str, format: Format, name: str | None, out: Path | None) -> None:
+    if format == Format.html:
+        from rosenblatt.tracing.render import html_document
+
+        text = html_document(text, f"{name}, step by step")
     if out is None:
         say(*text.split("\n"), wrap=False)
         return

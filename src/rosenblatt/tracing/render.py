@@ -70,6 +70,16 @@ def html_page(blocks: Sequence[Block]) -> str:
     return f'<div class="rosenblatt-trace"><style>{_STYLE}</style>\n{body}</div>\n'
 
 
+def html_document(element: str, title: str) -> str:
+    """A page of its own around an element, light or dark as the browser is."""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{html.escape(visible(title))}</title></head>\n<body>{element}</body></html>\n"
+    )
+
+
 class _Text:
     """Plain text; the base of the other formats."""
 

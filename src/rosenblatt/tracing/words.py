@@ -109,8 +109,8 @@ def vector(values: Vector, names: Sequence[str]) -> Line:
     """
     if len(values) <= WIDEST:
         return [Math(f"[{', '.join(number(value) for value in values)}]")]
-    named = (f"{n}: {number(v)}" for n, v in zip(names, values, strict=True) if v)
-    return [f"[{', '.join(named)}]"]
+    named = [f"{n}: {number(v)}" for n, v in zip(names, values, strict=True) if v]
+    return [f"[{', '.join(named)}]" if named else Math("0")]
 
 
 def products(w: Vector, x: Vector, bias: Any | None) -> str:
@@ -154,8 +154,9 @@ def title(problem: TraceProblem, step: TraceStep) -> Line:
     if step.row is None:
         return [f"all {len(problem.X)} rows at once"]
     x = vector(problem.X[step.row], problem.feature_names)
-    y = problem.label(problem.signs[step.row])
-    return line(f"{problem.row_names[step.row]}: ", Math("x = "), x, ", ", Math("y = "), y)
+    y, space, name = problem.label(problem.signs[step.row]).partition(" ")
+    row = f"{problem.row_names[step.row]}: "
+    return line(row, Math("x = "), x, ", ", Math(f"y = {y}"), *filter(None, [space + name]))
 
 
 def verdict(problem: TraceProblem, step: TraceStep) -> Line:
@@ -237,7 +238,7 @@ def _family_lines(problem: TraceProblem, step: TraceStep) -> list[Line]:
     sign = "+1" if y > 0 else "-1"
     loss = max(0.0, 1.0 - margin)
     said = ": a mistake" if step.prediction != y else ": right, but not by 1" if loss else ": right"
-    inside = f"max(0, 1 - {sign}·{number(step.score)})"
+    inside = f"max(0, 1 - {sign}·{_factor(step.score)})"
     lines: list[Line] = [line(Math(f"ℓ = max(0, 1 - y·s) = {inside} = {number(loss)}"), said)]
     if not step.mistake:
         return [*lines, line(Math("w = "), vector(step.weights_before, names), " does not change")]

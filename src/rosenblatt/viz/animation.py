@@ -15,8 +15,9 @@ import numpy as np
 
 from rosenblatt.atomic_files import atomic_write
 from rosenblatt.errors import counted
+from rosenblatt.tracing.words import arithmetic
 from rosenblatt.viz.boundary import BoundaryDisplay
-from rosenblatt.viz.style import INK, frame, pyplot
+from rosenblatt.viz.style import INK, SOFT, frame, pyplot
 
 
 class Animation(type(Path())):  # type: ignore[misc]
@@ -42,7 +43,8 @@ def animate(
 ) -> Animation:
     """Write a trace of two features as a GIF or an MP4.
 
-    Every step is a frame. Runs of more than `max_frames` steps show only steps with an update,
+    Every step is a frame, with the line before it dotted and the update written out; the last one
+    rests for two seconds. Runs of more than `max_frames` steps show only steps with an update,
     evenly spaced.
 
     Parameters
@@ -81,7 +83,7 @@ def animate(
     if target.suffix == ".mp4" and shutil.which("ffmpeg") is None:
         raise ValueError("writing .mp4 needs the program ffmpeg; .gif needs nothing")
     base = np.array(trace.problem.X if lift is None else points, dtype=float)
-    animation = _animation(trace, base, lift, max_frames)
+    animation = _animation(trace, base, lift, max_frames, rest=2 * fps)
     with tempfile.TemporaryDirectory() as folder:
         finished = Path(folder) / target.name
         animation.save(finished, writer=writers[target.suffix], fps=fps, dpi=dpi)
@@ -90,7 +92,7 @@ def animate(
     return target
 
 
-def _animation(trace: Any, points: Any, lift: Any, most: int) -> Any:
+def _animation(trace: Any, points: Any, lift: Any, most: int, rest: int) -> Any:
     pyplot()
     from matplotlib.animation import FuncAnimation
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -99,9 +101,25 @@ def _animation(trace: Any, points: Any, lift: Any, most: int) -> Any:
     # A figure without pyplot opens no window, so this also works in a server thread.
     figure = Figure(figsize=(6, 4.8))
     FigureCanvasAgg(figure)
+    figure.subplots_adjust(top=0.86)
     ax, frames = figure.subplots(), _frames(trace, most)
-    draw = partial(_draw, trace, ax, points=points, lift=lift)
-    return FuncAnimation(figure, draw, frames=frames, repeat=False)
+    within = _with_lines(trace.path, points) if lift is None else points
+    draw = partial(_draw, trace, ax, points=points, lift=lift, within=within)
+    return FuncAnimation(figure, draw, frames=[*frames, *frames[-1:] * rest], repeat=False)
+
+
+def _with_lines(path: Any, points: Any) -> Any:
+    """The points, and the nearest point of each line unless it is many times as far away."""
+    middle, reach = points.mean(axis=0), 3 * max(np.ptp(points, axis=0).max(), 1.0)
+    feet = [foot for w, b in path if (foot := _foot(w, b, middle)) is not None]
+    near = [foot for foot in feet if np.linalg.norm(foot - middle) < reach]
+    return np.vstack([points, *near])
+
+
+def _foot(w: Any, b: Any, point: Any) -> Any:
+    """The point of the line w·x + b = 0 nearest to a point; None if w is zero."""
+    w = np.array(w, dtype=float)
+    return point - (w @ point + float(b)) / (w @ w) * w if w.any() else None
 
 
 def _frames(trace: Any, most: int) -> list[int]:
@@ -113,10 +131,12 @@ def _frames(trace: Any, most: int) -> list[int]:
     return [*(updates[i] for i in chosen), len(trace)]
 
 
-def _draw(trace: Any, ax: Any, at: int, points: Any, lift: Any) -> list[Any]:
+def _draw(
+    trace: Any, ax: Any, at: int, points: Any, lift: Any, within: Any
+) -> list[Any]:
     ax.clear()
     BoundaryDisplay.from_trace(
-        trace, step=at, points=points, lift=lift, ax=ax, legend=False, grid=80
+        trace, step=at, points=points, lift=lift, ax=ax, legend=False, grid=80, within=within
     )
     if at == 0:
         ax.set_title("start", loc="left")
@@ -125,9 +145,17 @@ def _draw(trace: Any, ax: Any, at: int, points: Any, lift: Any) -> list[Any]:
     if step.row is not None:
         x, y = points[step.row]
         ax.scatter([x], [y], s=330, facecolors="none", edgecolors=INK, linewidths=2.4, zorder=5)
-        xlim, ylim = frame(points)
-        ax.set(xlim=xlim, ylim=ylim)
+    before = _foot(step.weights_before, step.bias_before, points.mean(axis=0))
+    if step.mistake and lift is None and before is not None:
+        across, up = map(float, step.weights_before)
+        ax.axline(before, before + (-up, across), color=SOFT, linestyle=":")
+    xlim, ylim = frame(within)
+    ax.set(xlim=xlim, ylim=ylim)
     outcome = "update" if step.mistake else "no update"
-    ax.set_title(f"epoch {step.epoch}, step {step.number}: {outcome}", loc="left")
-    ax.set_title(counted(step.updates, "update"), loc="right")
+    ax.set_title(f"epoch {step.epoch}, step {step.number}: {outcome}\n", loc="left")
+    ax.set_title(f"{counted(step.updates, 'update')}\n", loc="right")
+    if step.mistake:
+        lines = map("".join, arithmetic(trace.problem, step))
+        added = next(line for line in lines if line.startswith("w ←"))
+        ax.text(0, 1.02, added, transform=ax.transAxes, fontsize="small")
     return []

@@ -153,16 +153,25 @@ class BoundaryDisplay(style.Display):
         return display.plot(ax=ax, **options)
 
     def plot(
-        self, ax: Any = None, *, shade: bool = True, legend: bool = True, grid: int = 220
+        self,
+        ax: Any = None,
+        *,
+        shade: bool = True,
+        legend: bool = True,
+        grid: int = 220,
+        within: Any = None,
     ) -> BoundaryDisplay:
-        """Draw into `ax`, or into a new figure, with scores on a mesh of `grid` by `grid`."""
+        """Draw into `ax`, or into a new figure, with scores on a mesh of `grid` by `grid`.
+
+        The picture holds the points, or the points `within` it.
+        """
         ax = self._prepare(ax)
-        (x0, x1), (y0, y1) = style.frame(self.points)
+        (x0, x1), (y0, y1) = style.frame(self.points if within is None else within)
         mesh = np.meshgrid(np.linspace(x0, x1, grid), np.linspace(y0, y1, grid))
         flat = np.column_stack([axis.ravel() for axis in mesh])
         scores = np.asarray(self.score(flat))
         regions = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        if shade:
+        if shade and scores.any():  # weights of zero divide nothing
             levels, colors = np.arange(len(self.names) + 1) - 0.5, style.PALETTE[: len(self.names)]
             shaded = regions.reshape(mesh[0].shape)
             ax.contourf(*mesh, shaded, alpha=0.13, levels=levels, colors=colors)
