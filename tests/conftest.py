@@ -37,6 +37,23 @@ def _program():
 
 
 @pytest.fixture(scope="session")
+def barriers():
+    """A function that names what axe finds on a page, and who it keeps out: serious faults only."""
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed"
+    ).Axe()
+
+    def barriers(page):
+        found = axe.run(page).response["violations"]
+        serious = [one for one in found if one["impact"] in ("serious", "critical")]
+        return [
+            (one["id"], node["target"], node["html"]) for one in serious for node in one["nodes"]
+        ]
+
+    return barriers
+
+
+@pytest.fixture(scope="session")
 def browser():
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = _program()

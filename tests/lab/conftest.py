@@ -23,7 +23,7 @@ def open_page(browser, address):
     def open_page(where="", **options):
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(30_000)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda note: errors.append(note.text) if note.type == "error" else None)
         page.on(

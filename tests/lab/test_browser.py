@@ -227,6 +227,19 @@ def test_names_in_a_file_cannot_become_part_of_the_page(page):
     assert page.title() == "Perceptron lab"
 
 
+def test_names_of_200_characters_do_not_widen_the_page(page):
+    long = "n" * 200
+    for columns, row in ((f"{long}1,b", "1,2"), (f"{long}1,{long}2,c", "1,2,3")):
+        upload(
+            page, f"row,{columns},label\n{long}a,{row},{long}\n{long}b,{row},{long}c\nx,{row},y\n"
+        )
+        page.locator(".target option", has_text="n…").first.wait_for(state="attached")
+        for width in (1280, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.wait_for_timeout(80)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_500_points_can_be_uploaded_and_stepped_through(page):
     rows = "".join(f"{i % 25},{i // 25},{int(i % 25 > i // 25)}\n" for i in range(500))
     upload(page, "a,b,label\n" + rows)
@@ -267,6 +280,20 @@ def test_everything_can_be_done_with_the_keyboard(page):
     page.locator(".stop", has_text="separated").wait_for()
     page.keyboard.press("Home")
     wait_for(page, step=0)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_on_the_page_keeps_anybody_out(open_page, barriers, scheme):
+    page = open_page(color_scheme=scheme)
+    page.locator(".to-mistake").click()
+    wait_for(page, updates=1)
+    assert barriers(page) == []
+    page.locator(".compare").check()
+    page.locator(".example").select_option("movies")
+    page.locator(".rows").wait_for()
+    page.locator(".step").click()
+    wait_for(page, step=1)
+    assert barriers(page) == []
 
 
 def test_every_control_has_a_name_for_those_who_cannot_see_it(page):

@@ -27,7 +27,9 @@ def trace(
     example: o.Example = None,
     label: o.Label = None,
     header: o.Header = None,
-    format: Annotated[Format, typer.Option(help="The output format; LaTeX is a fragment.")] = Format.text,
+    format: Annotated[
+        Format, typer.Option(help="The output format; LaTeX is a fragment.")
+    ] = Format.text,
     style: Annotated[
         Style | None,
         typer.Option(help="Every sum, or one line per step, the default above 40 steps."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
@@ -47,6 +47,7 @@ def view(session: Session, frame: Frame | None) -> dict[str, Any]:
     has_rows = session.problem is not None
     wrong = session.wrong(w, b) if has_rows else np.zeros(0, dtype=bool)
     stop_reason = session.run.stop_reason if session.run and session.has_ended else None
+    largest = max(map(abs, (*map(float, w), float(b))))
     return {
         "title": data.title,
         "loaded": session.loaded,
@@ -72,10 +73,10 @@ def view(session: Session, frame: Frame | None) -> dict[str, Any]:
         "update": _update(session, frame) if frame and has_rows else None,
         "step": _step(session),
         "weights": [
-            {"name": name, "value": float(value), "text": number(value)}
+            {"name": name, "value": float(value), "text": _brief(value, largest)}
             for name, value in zip(session.lift.names, w, strict=True)
         ],
-        "bias": {"value": float(b), "text": number(b)} if session.settings.bias else None,
+        "bias": {"value": float(b), "text": _brief(b, largest)} if session.settings.bias else None,
         "position": session.position,
         "epoch": step.epoch if step else 0,
         "updates": step.updates if step else 0,
@@ -128,7 +129,7 @@ def _rows(session: Session, w: Any, b: Any, wrong: Any) -> list[dict[str, Any]]:
             "name": name,
             "values": _spelled(row, session.data.feature_names),
             "sign": sign,
-            "score": number(float(score)),
+            "score": _brief(float(score), 1.0),
             "wrong": bool(bad),
         }
         for name, row, sign, score, bad in zip(
@@ -309,7 +310,34 @@ def _margin(session: Session) -> dict[str, Any] | None:
     if interval is None:
         return None
     low, high = interval
-    return {"low": number(low), "high": number(high), "known": low > 0}
+    known = low > 0
+    return {
+        "low": _outward(low, math.floor) if known else 0,
+        "high": _outward(high, math.ceil),
+        "known": known,
+    }
+
+
+def _brief(value: Any, largest: float) -> str:
+    """A number as one would write it: whole, or with four digits; nothing beside the largest is 0.
+
+    >>> _brief(12345, 1.0), _brief(1 / 3, 1.0), _brief(5e-17, 1.0)
+    ('12345', '0.3333', '0')
+    """
+    value = float(value)
+    if value.is_integer() or abs(value) < 1e-12 * largest:
+        return number(round(value))
+    return f"{value:.4g}"
+
+
+def _outward(value: float, rounded: Callable[[float], int]) -> float:
+    """A positive bound with three digits, rounded so that it stays a bound.
+
+    >>> _outward(0.171842, math.floor), _outward(0.552834, math.ceil)
+    (0.171, 0.553)
+    """
+    digits = 2 - math.floor(math.log10(value))
+    return round(rounded(value * 10.0**digits) / 10.0**digits, max(digits, 0))
 
 
 def _certificate(session: Session) -> dict[str, Any]:
@@ -345,7 +373,10 @@ def _margin_and_bound(session: Session) -> str:
     assert session.certificate is not None
     margin, bound = session.certificate.augmented, _bound(session)
     padding = session.settings.padding if session.settings.bias else 1
-    sentence = f"The largest margin is γ = {number((margin.lower if margin else 0.0) * padding)}"
+    gamma = (margin.lower if margin else 0.0) * padding
+    sentence = (
+        f"The largest margin is γ {'=' if f'{gamma:.3g}' == number(gamma) else '≈'} {gamma:.3g}"
+    )
     if bound is None:
         return sentence
     run = "a run from this start" if any(session.settings.start) else "a run"

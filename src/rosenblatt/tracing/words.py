@@ -235,10 +235,9 @@ def _family_lines(problem: TraceProblem, step: TraceStep) -> list[Line]:
     """The lines of a step after its score: the loss, the coefficient, the new weights."""
     y, names = problem.signs[step.row or 0], problem.feature_names
     margin = y * step.score
-    sign = "+1" if y > 0 else "-1"
     loss = max(0.0, 1.0 - margin)
     said = ": a mistake" if step.prediction != y else ": right, but not by 1" if loss else ": right"
-    inside = f"max(0, 1 - {sign}·{_factor(step.score)})"
+    inside = f"max(0, 1 - {_factor(margin)})"
     lines: list[Line] = [line(Math(f"ℓ = max(0, 1 - y·s) = {inside} = {number(loss)}"), said)]
     if not step.mistake:
         return [*lines, line(Math("w = "), vector(step.weights_before, names), " does not change")]

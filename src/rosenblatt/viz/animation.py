@@ -111,15 +111,15 @@ def _animation(trace: Any, points: Any, lift: Any, most: int, rest: int) -> Any:
 def _with_lines(path: Any, points: Any) -> Any:
     """The points, and the nearest point of each line unless it is many times as far away."""
     middle, reach = points.mean(axis=0), 3 * max(np.ptp(points, axis=0).max(), 1.0)
-    feet = [foot for w, b in path if (foot := _foot(w, b, middle)) is not None]
+    feet = [_foot(w, b, middle) for w, b in path if any(w)]
     near = [foot for foot in feet if np.linalg.norm(foot - middle) < reach]
     return np.vstack([points, *near])
 
 
 def _foot(w: Any, b: Any, point: Any) -> Any:
-    """The point of the line w·x + b = 0 nearest to a point; None if w is zero."""
+    """The point of the line w·x + b = 0 nearest to a point."""
     w = np.array(w, dtype=float)
-    return point - (w @ point + float(b)) / (w @ w) * w if w.any() else None
+    return point - (w @ point + float(b)) / (w @ w) * w
 
 
 def _frames(trace: Any, most: int) -> list[int]:
@@ -131,9 +131,7 @@ def _frames(trace: Any, most: int) -> list[int]:
     return [*(updates[i] for i in chosen), len(trace)]
 
 
-def _draw(
-    trace: Any, ax: Any, at: int, points: Any, lift: Any, within: Any
-) -> list[Any]:
+def _draw(trace: Any, ax: Any, at: int, points: Any, lift: Any, within: Any) -> list[Any]:
     ax.clear()
     BoundaryDisplay.from_trace(
         trace, step=at, points=points, lift=lift, ax=ax, legend=False, grid=80, within=within
@@ -145,10 +143,10 @@ def _draw(
     if step.row is not None:
         x, y = points[step.row]
         ax.scatter([x], [y], s=330, facecolors="none", edgecolors=INK, linewidths=2.4, zorder=5)
-    before = _foot(step.weights_before, step.bias_before, points.mean(axis=0))
-    if step.mistake and lift is None and before is not None:
+    if step.mistake and lift is None and any(step.weights_before):
+        foot = _foot(step.weights_before, step.bias_before, points.mean(axis=0))
         across, up = map(float, step.weights_before)
-        ax.axline(before, before + (-up, across), color=SOFT, linestyle=":")
+        ax.axline(foot, foot + np.array([-up, across]), color=SOFT, linestyle=":")
     xlim, ylim = frame(within)
     ax.set(xlim=xlim, ylim=ylim)
     outcome = "update" if step.mistake else "no update"

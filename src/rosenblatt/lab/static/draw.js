@@ -4,6 +4,9 @@ const EDGE = { left: 46, right: 12, top: 12, bottom: 34 }
 
 const text = (s) => String(s).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`)
 const short = (v) => Number(v.toPrecision(4)).toString()
+// A name that may be very long, and all of it when the pointer rests on it.
+const brief = (s, most = 32) => [...s].length > most ? `<span title="${text(s)}">${text([...s].slice(0, most - 1).join(""))}…</span>` : text(s)
+const cut = (s, most = 32) => [...s].length > most ? `${[...s].slice(0, most - 1).join("")}…` : s
 
 // A linear scale from numbers to the picture and back; `log` makes it logarithmic.
 function scale([a, b], [p, q], log = false) {
@@ -27,12 +30,12 @@ function axes(x, y, [x0, x1], [y0, y1], names, [w, h]) {
   const across = ticks(x0, x1).map((v) => `
     <line class="gridline" x1="${x(v)}" x2="${x(v)}" y1="${EDGE.top}" y2="${bottom}"/>
     <text class="tick" x="${x(v)}" y="${bottom + 14}" text-anchor="middle">${short(v)}</text>`)
-  const up = ticks(y0, y1).map((v) => `
+  const up = ticks(y0, y1).filter((v) => y(v) > EDGE.top + 14).map((v) => `
     <line class="gridline" x1="${EDGE.left}" x2="${w - EDGE.right}" y1="${y(v)}" y2="${y(v)}"/>
     <text class="tick" x="${EDGE.left - 5}" y="${y(v) + 4}" text-anchor="end">${short(v)}</text>`)
   return `${across.join("")}${up.join("")}
-    <text class="axis" x="${w - EDGE.right}" y="${h - 5}" text-anchor="end">${text(names[0])}</text>
-    ${upName(names[1])}`
+    <text class="axis" x="${w - EDGE.right}" y="${h - 5}" text-anchor="end">${text(cut(names[0]))}</text>
+    ${upName(cut(names[1]))}`
 }
 
 // A short name stands upright: a rotated q reads as another letter.
@@ -65,20 +68,20 @@ const shape = (kind, cx, cy, r) => {
 }
 
 // An arrow between two points of the picture, with a short text beside its tip.
-function arrow([x0, y0], [x1, y1], kind, name) {
+function arrow([x0, y0], [x1, y1], kind, name, share = 0.5) {
   const length = Math.hypot(x1 - x0, y1 - y0)
   if (length < 3) return ""
   const [u, v] = [(x1 - x0) / length, (y1 - y0) / length], head = Math.min(9, length)
   const at = [x1 - head * u, y1 - head * v], wide = head * 0.45
   return `<g class="arrow ${kind}"><line x1="${x0}" y1="${y0}" x2="${at[0]}" y2="${at[1]}"/>
     <polygon points="${x1},${y1} ${at[0] - wide * v},${at[1] + wide * u} ${at[0] + wide * v},${at[1] - wide * u}"/>
-    <text x="${(x0 + x1) / 2 + 9 * Math.abs(v) + 3}" y="${(y0 + y1) / 2 - 7 * Math.abs(u)}">${text(name)}</text></g>`
+    <text x="${x0 + share * (x1 - x0) + 9 * Math.abs(v) + 3}" y="${y0 + share * (y1 - y0) - 7 * Math.abs(u)}">${text(name)}</text></g>`
 }
 
 // The update as a sum of arrows: w, what is added to it, and the new w.
 function drawUpdate(update, x, y) {
   const [start, old, now] = [update.arrows.start, update.arrows.old, update.arrows.new].map(([a, b]) => [x(a), y(b)])
-  return arrow(start, old, "old", "w") + arrow(old, now, "added", update.added) + arrow(start, now, "new", "new w")
+  return arrow(start, old, "old", "w", 0.7) + arrow(old, now, "added", update.added, 0.6) + arrow(start, now, "new", "new w", 0.75)
 }
 
 // At the edge, an arrow towards a line that is not in the picture.
@@ -196,7 +199,7 @@ function drawProof(proof) {
     ${dots.join("")}
     <text class="note ceiling-name" x="${EDGE.left + 8}" y="${EDGE.top + 14}">● ‖w‖, ${names[1]}</text>
     <text class="note floor-name" x="${EDGE.left + 8}" y="${EDGE.top + 30}">▲ u·w, ${names[0]}</text>
-    <text class="axis" x="${w - EDGE.right}" y="${h - 4}" text-anchor="end">updates k</text></svg>`
+    <text class="axis" x="${w - EDGE.right}" y="${h - 4}" text-anchor="end">updates k${log ? " (both axes logarithmic)" : ""}</text></svg>`
 }
 
 // The potential ‖w - αu‖² falls by at least (ηR)² per update, from any start.
@@ -247,15 +250,16 @@ function drawWeightSpace(space) {
     <text class="axis" x="10" y="8" text-anchor="end" transform="rotate(-90 10 8)">${text(space.axes[1])}</text></svg>`
 }
 
-function drawWeights(weights, bias) {
+// The bars have the colours of the classes towards which their weights pull.
+function drawWeights(weights, bias, [plus, minus]) {
   const most = Math.max(...weights.map((w) => Math.abs(w.value)), Math.abs(bias ? bias.value : 0), 1e-300)
   const shown = [...weights.entries()].sort((a, b) => Math.abs(b[1].value) - Math.abs(a[1].value))
     .slice(0, 12).sort((a, b) => a[0] - b[0])
   const row = (name, w) => {
     const share = (50 * Math.abs(w.value)) / most
     const side = w.value >= 0 ? `left:50%;width:${share}%` : `right:50%;width:${share}%`
-    return `<tr><th scope="row">${text(name)}</th><td class="bar"><span class="${w.value >= 0 ? "positive" : "negative"}"
-      style="${side}"></span></td><td class="value">${text(w.text)}</td></tr>`
+    return `<tr><th scope="row">${brief(name)}</th><td class="bar"><span
+      style="${side};background:${w.value >= 0 ? plus : minus}"></span></td><td class="value">${text(w.text)}</td></tr>`
   }
   const rows = shown.map(([, w]) => row(w.name, w))
   const more = weights.length - shown.length
@@ -268,12 +272,12 @@ function drawRows(view) {
   const seen = new Set(view.looked_at), shares = new Map(view.certificate.rows)
   const rows = view.rows.map((row, i) => `
     <tr class="${[seen.has(i) && "seen", row.wrong && "wrong"].filter(Boolean).join(" ")}" data-row="${i}">
-      <th scope="row">${text(row.name)}</th><td><code>${text(row.values)}</code></td>
+      <th scope="row">${brief(row.name)}</th><td class="values"><code>${text(row.values)}</code></td>
       <td><span class="sign ${row.sign > 0 ? "positive" : "negative"}">${row.sign > 0 ? "● +1" : "■ −1"}</span></td>
       <td class="value">${text(row.score)}</td><td>${row.wrong ? "wrong" : "right"}</td>
       <td>${shares.has(i) ? text(shares.get(i)) : ""}</td>
-      <td><button class="small" data-flip="${i}" aria-label="flip the label of ${text(row.name)}">flip</button>
-        <button class="small" data-delete="${i}" aria-label="delete ${text(row.name)}">×</button></td></tr>`)
-  return `<table class="rows"><thead><tr><th>row</th><th>x = [${view.features.slice(0, 6).map(text).join(", ")}${view.features.length > 6 ? ", …" : ""}]</th>
+      <td class="buttons"><button class="small" data-flip="${i}" aria-label="flip the label of ${text(cut(row.name))}">flip</button>
+        <button class="small" data-delete="${i}" aria-label="delete ${text(cut(row.name))}">×</button></td></tr>`)
+  return `<table class="rows"><thead><tr><th>row</th><th class="values">x = [${view.features.slice(0, 6).map((name) => brief(name, 20)).join(", ")}${view.features.length > 6 ? ", …" : ""}]</th>
     <th>label</th><th>score</th><th>now</th><th>share</th><th></th></tr></thead><tbody>${rows.join("")}</tbody></table>`
 }

@@ -95,7 +95,7 @@ const PAGE = ({ examples, scenes, clouds, variants = [] }) => `
         <button class="fit" title="show all points and the line">fit</button></div>
         <div class="counts" aria-label="progress"></div></div>
       <div class="stage"></div>
-      <p class="legend">ring: on the wrong side · halo: looked at · arrows: w, what is added, the new w · dotted: the line before · corners: they contradict each other</p>
+      <p class="legend">ring: wrong side · halo: looked at · arrows: w + x = new w · dotted: line before · corners: contradiction</p>
       <div class="transport" role="toolbar" aria-label="the run">
         <button class="restart" title="to the start (Home)">|◀<span> start</span></button>
         <button class="back" title="one step back (←)">◀<span> back</span></button>
@@ -169,14 +169,14 @@ export function render({ model }) {
     silence = setTimeout(request.do === "export" ? unanswered : probe, request.do === "export" ? 60000 : 2000)
     model.send_msg(request)
   }
-  const unanswered = () => say(`The lab does not respond. ${model.in_page ? "Is the program still running?" : "It needs a running kernel: run its cell again."}`, "error")
+  const unanswered = () => pending && say(`The lab does not respond. ${model.in_page ? "Is the program still running?" : "It needs a running kernel: run its cell again."}`, "error")
   // Without an answer, ask whether the program is there at all. If it has stopped, wait until it is
   // started again: the address of the page holds points, settings and step.
   const probe = async () => {
     if (!model.in_page) { silence = setTimeout(unanswered, 6000); return }
     try {
       await fetch(location.pathname, { cache: "no-store" })
-      silence = setTimeout(unanswered, 6000)
+      if (pending) silence = setTimeout(unanswered, 6000)
     } catch {
       say("The program has stopped. Start rosenblatt lab again: this page will continue where it was.", "error")
       const again = setInterval(async () => {
@@ -255,7 +255,7 @@ export function render({ model }) {
     if (!buttons.some(([name]) => name === mode)) mode = buttons[0][0]
     if ($(".modes").dataset.for !== classes) {
       $(".modes").innerHTML = buttons.map(([m, n, t], k) => `<button role="radio" data-mode="${m}" title="${t}">${
-        view.labels && m.startsWith("class") ? `<svg class="key kind-${k}" viewBox="-9 -9 18 18">${shape(k, 0, 0, 6)}</svg>` : ""}${text(n)}</button>`).join("")
+        view.labels && m.startsWith("class") ? `<svg class="key kind-${k}" viewBox="-9 -9 18 18">${shape(k, 0, 0, 6)}</svg>` : ""}${brief(n)}</button>`).join("")
       $(".modes").dataset.for = classes
     }
     choose(".modes", "mode", mode)
@@ -266,7 +266,7 @@ export function render({ model }) {
     $(".compare").checked = Boolean(view.beside)
     const cloudy = view.loaded.startsWith("cloud ")
     $(".noise").hidden = $(".again").hidden = !cloudy
-    $(".legend").hidden = !view.planar
+    $(".legend").hidden = $(".fit").hidden = !view.planar
     $(".counts").innerHTML = `epoch <b>${view.epoch}</b> · step <b>${view.position}</b> · updates <b>${view.updates}</b> · errors <b>${view.wrong_count}</b>`
     $(".play").textContent = playing ? "pause" : "play"
     $(".play").setAttribute("aria-pressed", playing)
@@ -284,7 +284,7 @@ export function render({ model }) {
     const several = view.all_classes.length > 0
     $(".target-box").hidden = !several
     if (several) {
-      $(".target").innerHTML = view.all_classes.map((name, i) => `<option value="${i}">${text(name)}</option>`).join("")
+      $(".target").innerHTML = view.all_classes.map((name, i) => `<option value="${i}">${text(cut(name))}</option>`).join("")
       $(".target").value = view.target
     }
     $(".speed output").textContent = `${speed}/s`
@@ -321,7 +321,7 @@ export function render({ model }) {
       ${s.verdict ? `<p><span class="verdict ${s.mistake ? "mistake" : "right"}">${{ mistake: "✗ a mistake", update: "✗ an update", right: "✓ right" }[s.verdict]}</span></p>` : ""}`
     const bound = view.proof.bound
     const margin = view.margin && `<dt>largest margin γ</dt><dd class="interval">${view.margin.known ? (view.margin.low === view.margin.high ? view.margin.low : `between ${view.margin.low} and ${view.margin.high}`) : `at most ${view.margin.high}`}</dd>`
-    $(".known-text").innerHTML = `${drawWeights(view.weights, view.bias)}
+    $(".known-text").innerHTML = `${drawWeights(view.weights, view.bias, view.labels ? [KINDS[view.target], "var(--quiet)"] : ["var(--positive)", "var(--negative)"])}
       <dl><dt>updates</dt><dd class="mistakes">${view.updates}${bound === undefined ? "" : ` of at most ${bound}`}
         ${bound ? `<meter min="0" max="${bound}" value="${view.updates}"></meter>` : ""}</dd>
       ${margin || ""}<dt>ended</dt><dd class="stop">${view.stop ? text(view.stop) : "not yet"}</dd></dl>`
