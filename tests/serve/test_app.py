@@ -163,6 +163,27 @@ def test_a_request_of_labels_is_taken_whole_or_not_at_all(learning):
     assert learning.post("/v1/label", json={"id": "a", "label": "x"}).status_code == 404
 
 
+def test_labels_are_acknowledged_before_they_are_learned_and_classes_are_bounded(
+    learning, monkeypatch
+):
+    monkeypatch.setattr(engine_module, "MOST_CLASSES", 40)
+    rows = [{"id": f"id{i}", "label": f"class {i}", "row": f"word {i}"} for i in range(40)]
+    assert len(learning.post("/v1/label", json=rows).json()) == 40
+    caught_up(learning, 40)
+    more = learning.post("/v1/label", json={"label": "class 40", "row": "one more"})
+    assert more.status_code == 400
+    assert "at most 40 classes" in more.json()["error"]
+    taken = learning.post("/v1/label", json={"id": "id1", "label": "class 2"}).json()
+    assert taken["status"] == "corrected"
+
+    def fails(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(learning.engine.online, "learn", fails)
+    taken = learning.post("/v1/label", json={"label": "class 3", "row": "word"}).json()
+    assert taken["status"] == "accepted"
+
+
 def test_predictions_that_are_not_kept_cannot_be_labelled(learning):
     assert "id" not in learning.post("/v1/predict?keep=false", json="good").json()
 
@@ -340,7 +361,7 @@ def test_an_error_in_a_batch_fails_only_what_it_is_about(model, monkeypatch):
     engine.open()
     monkeypatch.setattr(engine.reader, "hashed", hashed)
     works = [Predict([{"text": text}], keep=False) for text in ("good", "poison", "dull")]
-    good, poison, dull = engine._process(works)
+    good, poison, dull = engine._answered(works)
     assert good[0]["label"] in model.classes
     assert dull[0]["label"] in model.classes
     assert isinstance(poison, MemoryError)

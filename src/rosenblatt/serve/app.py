@@ -21,7 +21,7 @@ from rosenblatt.serve.engine import Engine, say
 from rosenblatt.serve.log import LogError, new_id
 from rosenblatt.serve.openapi import description
 from rosenblatt.serve.rows import TooManyRows, label_of, parse_arrow, parse_json, parse_lines
-from rosenblatt.serve.work import Busy, Call, Labels, NewLabel, Predict, UnknownId
+from rosenblatt.serve.work import Busy, Labels, NewLabel, Predict, UnknownId
 
 if find_spec("starlette") is None or find_spec("uvicorn") is None:
     raise MissingExtraError("the service", "serve")
@@ -124,7 +124,8 @@ class Service:
         explain = _flag(query, "explain", False)
         top = _number(query, "top", 1, 1, 1000)
         keep = self.engine.log is not None and _flag(query, "keep", True)
-        return self._answers(await self.engine.submit(Predict(rows, top, explain, keep)), form)
+        task = Predict(rows, top, explain, keep)
+        return self._answers(await self.engine.submit(task, len(rows)), form)
 
     @_answering
     async def label(self, request: Request) -> Response:
@@ -133,7 +134,7 @@ class Service:
             raise HTTPException(409, "the service does not learn: start it with --learn --log LOG")
         values, form = await self._items(request)
         labels = [self._label_of(value) for value in values]
-        return self._answers(await self.engine.submit(Labels(labels)), form)
+        return self._answers(await self.engine.submit(Labels(labels), len(labels)), form)
 
     def _label_of(self, value: Any) -> NewLabel:
         if not isinstance(value, dict) or "label" not in value:
@@ -171,7 +172,7 @@ class Service:
                 raise ValueError("there is no model yet: labels of two classes are needed")
             return engine.online.exported(), engine.online.position
 
-        model, version = await engine.submit(Call(copied))
+        model, version = await engine.submit(copied)
         descriptor, name = tempfile.mkstemp(suffix=".model")
         os.close(descriptor)
         await asyncio.to_thread(model.save, name)
@@ -188,7 +189,7 @@ class Service:
     async def history(self, request: Request) -> Response:
         """The progressive error over time and by class, alarms, and the latest mistakes."""
         count = _number(request.query_params, "mistakes", 10, 0, 100)
-        return JSONResponse(await self.engine.submit(Call(lambda: self._history(count))))
+        return JSONResponse(await self.engine.submit(lambda: self._history(count)))
 
     def _history(self, count: int) -> dict[str, Any]:
         engine, mistakes = self.engine, []

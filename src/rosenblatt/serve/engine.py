@@ -12,21 +12,23 @@ import secrets
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from rosenblatt.data.source import MOST_CLASSES
 from rosenblatt.learners.problems import decided, own_scores
 from rosenblatt.models.model import Model
-from rosenblatt.serve.log import Known, Log, LogError, Prediction, new_id
+from rosenblatt.serve.log import Known, LabelRow, Log, LogError, Prediction, new_id
 from rosenblatt.serve.online import Online, bytes_of
 from rosenblatt.serve.rows import Row, RowReader
-from rosenblatt.serve.work import Busy, Call, Labels, Predict, Scored, UnknownId, Work
+from rosenblatt.serve.work import Busy, Labels, Predict, Scored, Task, UnknownId
 
-_MOST_ROWS = 4096  # of a batch, and labels learned at a time
+_MOST_ROWS = 4096  # of a batch, and labels learned at a time when the service starts
+_LABELS, _LEARN_SECONDS = 64, 0.2  # learned at a time, and the time for it, between two batches
 _MOST_EXPLAINED = 100  # rows of a request
 _POLL = 0.1  # seconds between looks at the log, for the labels that other servers took
 _SNAPSHOT_SECONDS, _SNAPSHOT_LABELS = 60.0, 20_000
@@ -69,7 +71,8 @@ class Engine:
 
     def open(self) -> None:
         """Load the model, and learn what is in the log."""
-        self._queue: deque[tuple[Work | Call, asyncio.Future[Any]]] = deque()
+        self._queue: deque[tuple[Task, int, asyncio.Future[Any]]] = deque()
+        self._labels: set[str] = set()  # that were taken
         self._thread = ThreadPoolExecutor(1, "engine")
         self._writer = ThreadPoolExecutor(1, "snapshots")
         self._writing: Any = None
@@ -89,7 +92,7 @@ class Engine:
                 say("snapshot", note=note)
             self.reader = self.online.reader
             self._snapshot_position = self.online.position
-            while self._follow():
+            while self._follow(_MOST_ROWS):
                 pass
 
     @property
@@ -107,39 +110,34 @@ class Engine:
 
     # In the event loop
 
-    async def submit(self, work: Work | Call) -> Any:
-        """Wait for work to be done; raises Busy if too much waits already."""
-        if self.waiting + work.size > self.most_waiting:
+    async def submit(self, task: Task, size: int = 1) -> Any:
+        """Wait for something to be done; raises Busy if too much waits already."""
+        if self.waiting + size > self.most_waiting:
             raise Busy(f"{self.waiting:,} rows wait already; ask again later")
         future = asyncio.get_running_loop().create_future()
-        self._queue.append((work, future))
-        self.waiting += work.size
+        self._queue.append((task, size, future))
+        self.waiting += size
         self._wake.set()
         return await future
 
     async def run(self) -> None:
         """Do the work that comes, until :meth:`stop`; then what was accepted."""
-        self._wake, loop = asyncio.Event(), asyncio.get_running_loop()
+        self._wake, self._loop = asyncio.Event(), asyncio.get_running_loop()
         while self._queue or not self._closing:
             if not self._queue:
                 self._wake.clear()
-                timer = loop.call_later(_POLL, self._wake.set)
+                timer = self._loop.call_later(_POLL, self._wake.set)
                 await self._wake.wait()
                 timer.cancel()
-            batch: list[tuple[Work | Call, asyncio.Future[Any]]] = []
-            size = 0
-            while self._queue and (not batch or size + self._queue[0][0].size <= _MOST_ROWS):
-                batch.append(self._queue.popleft())
-                size += batch[-1][0].size
-            if not batch and self.log is None:
-                continue
-            works = [work for work, _ in batch]
-            answers = await loop.run_in_executor(self._thread, self._process, works)
-            self.waiting -= size
-            for (_, future), answer in zip(batch, answers, strict=True):
-                if not future.done():
-                    failed = isinstance(answer, Exception)
-                    (future.set_exception if failed else future.set_result)(answer)
+            batch: list[tuple[Task, asyncio.Future[Any]]] = []
+            rows = 0
+            while self._queue and rows < _MOST_ROWS:
+                task, size, future = self._queue.popleft()
+                batch.append((task, future))
+                rows += size
+            if batch or self.log is not None:
+                await self._loop.run_in_executor(self._thread, self._process, batch)
+                self.waiting -= rows
 
     def stop(self) -> None:
         """Take no more work."""
@@ -152,72 +150,78 @@ class Engine:
             try:
                 self._maintain(closing=True)
             except LogError as error:
-                self._note_failure(error)
+                self._note(error)
             self._writer.shutdown()
             self.log.close()
         self._thread.shutdown()
 
     # In the thread
 
-    def _process(self, batch: list[Work | Call]) -> list[Any]:
-        """The answer to each work, or the exception that it ends with."""
-        works = [work for work in batch if not isinstance(work, Call)]
-        answers = iter(self._answered(works))
-        if self.log is not None and (works or time.monotonic() - self._looked >= _POLL):
+    def _process(self, batch: list[tuple[Task, asyncio.Future[Any]]]) -> None:
+        """Answer rows and labels, then learn, then call functions."""
+        tasks = [(task, future) for task, future in batch if isinstance(task, Predict | Labels)]
+        answers = self._answered([task for task, _ in tasks])
+        self._loop.call_soon_threadsafe(_tell, [future for _, future in tasks], answers)
+        if self.log is not None and (tasks or time.monotonic() - self._looked >= _POLL):
             self._looked = time.monotonic()
             try:
-                if self.failure is None:
-                    self._follow()
+                while self.failure is None and self._follow(_LABELS):
+                    if time.monotonic() - self._looked > _LEARN_SECONDS:
+                        break
                 self._maintain()
             except LogError as error:
-                self._note_failure(error)
+                self._note(error)
                 self._looked += _PAUSE
-        return [_result(w.function) if isinstance(w, Call) else next(answers) for w in batch]
+        for task, future in batch:
+            if not isinstance(task, Predict | Labels):
+                try:
+                    answer = task()
+                except Exception as error:
+                    answer = error
+                self._loop.call_soon_threadsafe(_tell, [future], [answer])
 
-    def _answered(self, batch: list[Work]) -> list[Any]:
-        """The answers to a batch, which never fails for what is wrong with one of its works."""
+    def _answered(self, batch: list[Predict | Labels]) -> list[Any]:
+        """The answer to each, or the exception that it ends with, which is no other's."""
         try:
             return self._answer(batch) if batch else []
         except Exception as error:
             if len(batch) > 1 and not isinstance(error, LogError):
-                return [answer for work in batch for answer in self._answered([work])]
-            self._note_failure(error, learning=False)
+                return [answer for task in batch for answer in self._answered([task])]
+            if not isinstance(error, ValueError):
+                self._note(error)
             return [error] * len(batch)
 
-    def _answer(self, batch: list[Work]) -> list[Any]:
+    def _answer(self, batch: list[Predict | Labels]) -> list[Any]:
         """Score all rows of a batch, write predictions and labels in one transaction."""
-        scored = self._scored([row for work in batch for row in work.rows])
-        parts, start = [], 0
-        for work in batch:
-            parts.append((work, scored.part(start, start + len(work.rows))))
-            start += len(work.rows)
+        scored = self._scored([row for task in batch for row in task.rows])
+        ids = sorted({label.id for t in batch if isinstance(t, Labels) for label in t.labels})
         predictions: list[Prediction] = []
-        labels: list[tuple[str, float, str, float, str | None]] = []
-        asked = [label.id for work in batch if isinstance(work, Labels) for label in work.labels]
-        answers: list[Any] = []
-        if self.log is None or not (asked or any(w.keep for w in batch if isinstance(w, Predict))):
-            answers = [self._predicted(work, part, []) for work, part in parts]
+        labels: list[LabelRow] = []
+
+        def answers(known: dict[str, Known], at: float) -> Iterator[Any]:
+            start = 0
+            for task in batch:
+                end = start + len(task.rows)
+                part = Scored(*(None if field is None else field[start:end] for field in scored))
+                start = end
+                if isinstance(task, Labels):
+                    yield self._label(task, part.labels, at, known, predictions, labels)
+                else:
+                    yield self._predict(task, part, at, predictions)
+
+        if self.log is None or not (ids or any(getattr(task, "keep", False) for task in batch)):
+            answered = list(answers({}, 0.0))
         else:
-            with self.log.transaction(orders=bool(asked)):
-                known, at = self.log.known(sorted(set(asked))), self.log.time()
-                for work, part in parts:
-                    if isinstance(work, Labels):
-                        answers.append(self._label(work, part, at, known, predictions, labels))
-                        continue
-                    ids = [new_id(at) for _ in work.rows] if work.keep else []
-                    answers.append(self._predicted(work, part, ids))
-                    named = zip(ids, work.rows, part.labels, strict=False)
-                    predictions += [Prediction(i, at, r, n, self.version) for i, r, n in named]
-                if predictions:
-                    self.log.add_predictions(predictions)
-                if labels:
-                    self.log.add_labels(labels)
-        for work, answer in zip(batch, answers, strict=True):
-            if isinstance(work, Predict):
-                self.counts["predictions"] += len(work.rows)
+            with self.log.transaction(orders=bool(ids)):
+                answered = list(answers(self.log.known(ids), self.log.time()))
+                self.log.add_predictions(predictions)
+                self.log.add_labels(labels)
+        for task, answer in zip(batch, answered, strict=True):
+            if isinstance(task, Predict):
+                self.counts["predictions"] += len(task.rows)
             elif not isinstance(answer, Exception):
                 self.counts.update(label["status"] for label in answer)
-        return answers
+        return answered
 
     def _scored(self, rows: list[Row]) -> Scored:
         if not rows:
@@ -243,27 +247,31 @@ class Engine:
         probabilities = None if model.calibration is None else model.probabilities(scores)
         return Scored(labels, scores, values if probabilities is None else probabilities, unseen)
 
-    def _predicted(self, work: Any, scored: Scored, ids: list[str]) -> list[dict[str, Any]]:
-        """The answers to rows; those that may be labelled have ids."""
+    def _predict(
+        self, task: Predict, scored: Scored, at: float, predictions: list[Prediction]
+    ) -> list[dict[str, Any]]:
+        """The answers to rows; those that may be labelled have ids, and are added to the others."""
         model, answers = self.current, []
         kind = "score" if model.calibration is None else "probability"
         key = "labels" if model.multilabel else "label"
-        ranked = None
         if scored.scores is not None:
-            ranked = model.ranked(scored.scores, scored.values)[:, : work.top].tolist()
+            ranked = model.ranked(scored.scores, scored.values)[:, : task.top].tolist()
             values = scored.values.tolist()
-        for i, row in enumerate(work.rows):
+        for i, row in enumerate(task.rows):
             answer: dict[str, Any] = {key: scored.labels[i], "version": self.version}
-            if ids:
-                answer["id"] = ids[i]
-            if ranked is not None:
+            if task.keep:
+                answer["id"] = new_id(at)
+                predictions.append(
+                    Prediction(answer["id"], at, row, scored.labels[i], self.version)
+                )
+            if scored.scores is not None:
                 answer[kind] = values[i][ranked[i][0]]
                 answer["unseen"] = round(float(scored.unseen[i]), 4)
-                if work.top > 1:
+                if task.top > 1:
                     answer["top"] = [
                         {"label": model.classes[c], kind: values[i][c]} for c in ranked[i]
                     ]
-                if work.explain and i < _MOST_EXPLAINED:
+                if task.explain and i < _MOST_EXPLAINED:
                     answer["explanation"] = self.explained(row, scored.labels[i], 20)
             answers.append(answer)
         return answers
@@ -278,64 +286,67 @@ class Engine:
 
     def _label(
         self,
-        work: Labels,
-        scored: Scored,
+        task: Labels,
+        guesses: list[Any],
         at: float,
         known: dict[str, Known],
         predictions: list[Prediction],
-        labels: list[tuple[str, float, str, float, str | None]],
+        labels: list[LabelRow],
     ) -> Any:
-        """Add the rows of some labels to those to write; an UnknownId if there is none for one."""
-        absent = [label.id for label in work.labels if label.id not in known and label.row is None]
+        """The answers to labels, which are added to the others; or why none of them is taken."""
+        absent = [label.id for label in task.labels if label.id not in known and label.row is None]
         if absent:
             return UnknownId(
                 f"no prediction has the id {absent[0]!r}: send the row with the label, or check "
                 "the id (predictions that were not labelled may be forgotten)"
             )
-        answers, guesses = [], iter(scored.labels)
-        for label in work.labels:
-            guess = next(guesses) if label.row is not None else None
-            if label.id in known:
-                before = known[label.id]
+        assert self.online is not None
+        names = self._labels.union(self.online.classes, (label.label for label in task.labels))
+        if len(names) > max(MOST_CLASSES, len(self.online.classes)):
+            return ValueError(
+                f"a model has at most {MOST_CLASSES:,} classes, and this would be one more: label "
+                "rows by classes, not by names or amounts"
+            )
+        self._labels = names
+        answers, guess = [], iter(guesses)
+        for id, name, weight, row in task.labels:
+            predicted = None if row is None else next(guess)
+            if id not in known:
+                assert row is not None
+                known[id] = Known(predicted, None, 1.0)
+                predictions.append(Prediction(id, at, row, predicted, self.version))
+            before = known[id]
+            answer = {"id": id, "status": "accepted", "predicted": before.predicted}
+            if (before.label, before.weight) == (name, weight):
+                answer["status"] = "repeated"
             else:
-                assert label.row is not None
-                before = Known(guess, None, 1.0)
-                predictions.append(Prediction(label.id, at, label.row, guess, self.version))
-            status, replaced = "accepted", before.label
-            if before.label is not None:
-                same = before.label == label.label and before.weight == label.weight
-                status = "repeated" if same else "corrected"
-            answer = {"id": label.id, "status": status, "predicted": before.predicted}
-            if status == "corrected":
-                answer["replaced"] = replaced
-            if status != "repeated":
-                labels.append((label.id, at, label.label, label.weight, replaced))
-            known[label.id] = Known(before.predicted, label.label, label.weight)
+                if before.label is not None:
+                    answer |= {"status": "corrected", "replaced": before.label}
+                labels.append((id, at, name, weight, before.label))
+            known[id] = Known(before.predicted, name, weight)
             answers.append(answer)
         return answers
 
     # Learning
 
-    def _follow(self) -> bool:
+    def _follow(self, most: int) -> bool:
         """Learn the next labels of the log; returns whether there may be more."""
         assert self.log is not None
         assert self.online is not None
-        events = self.log.events(self.online.position, _MOST_ROWS)
+        events = self.log.events(self.online.position, most)
         try:
             self.online.learn(events)
         except Exception as error:
-            self._note_failure(error)
+            self.failure = f"{type(error).__name__}: {error}"
+            self._note(error)
             return False
         alarms = self.online.record.alarms
         if events and alarms and alarms[-1]["position"] >= events[0].position:
             say("drift", **alarms[-1])
-        return len(events) == _MOST_ROWS
+        return len(events) == most
 
-    def _note_failure(self, error: Exception, learning: bool = True) -> None:
-        if isinstance(error, ValueError) and not learning:
-            return
-        if learning and not isinstance(error, LogError):
-            self.failure = f"{type(error).__name__}: {error}"
+    def _note(self, error: Exception) -> None:
+        """Count an error, and say it unless it was said just now."""
         self.counts["errors"] += 1
         said = f"{type(error).__name__}: {error}"
         if said != self._said[0] or time.monotonic() - self._said[1] > _PAUSE:
@@ -355,19 +366,18 @@ class Engine:
             self._asked = now
             if self.is_learner != was:
                 say("learner", learns=self.is_learner)
-        if not (due and self.is_learner) or (
-            self._writing is not None and not self._writing.done()
-        ):
+        if not self.is_learner:
             return
-        self._snapshot_time = now
-        if new and self.failure is None:
-            arrays, about = self.online.snapshot()
-            self._snapshot_position = self.online.position
-            about |= {"log": self.identity}
-            self._writing = self._writer.submit(self._write, arrays, about)
         if self.forget_after is not None and (now >= self._forget_time or closing):
-            self._forget_time = now + _FORGET_SECONDS
-            self.forget(time.time() - self.forget_after)
+            count = self.forget(time.time() - self.forget_after)
+            self._forget_time = now + (_FORGET_SECONDS if count < _MOST_ROWS else 0.0)
+        if due and (self._writing is None or self._writing.done()):
+            self._snapshot_time = now
+            if new and self.failure is None:
+                arrays, about = self.online.snapshot()
+                self._snapshot_position = self.online.position
+                about |= {"log": self.identity}
+                self._writing = self._writer.submit(self._write, arrays, about)
 
     def _write(self, arrays: dict[str, Any], about: dict[str, Any]) -> None:
         assert self.log is not None
@@ -377,25 +387,20 @@ class Engine:
             say("error", error=f"no snapshot: {type(error).__name__}: {error}")
 
     def forget(self, before: float) -> int:
-        """Replace the columns of rows before a time by their features; returns how many."""
+        """Replace columns of some rows before a time by their features; returns of how many."""
         assert self.log is not None
-        count = 0
-        while True:
-            rows = self.log.forgettable(before, _MOST_ROWS)
-            hashed = self.reader.hashed([row for _, row in rows])
-            features = [(bytes_of(hashed, i), id) for i, (id, _) in enumerate(rows)]
-            self.log.forget(features, before)
-            count += len(rows)
-            if len(rows) < _MOST_ROWS:
-                return count
+        rows = self.log.forgettable(before, _MOST_ROWS)
+        hashed = self.reader.hashed([row for _, row in rows])
+        self.log.forget([(bytes_of(hashed, i), id) for i, (id, _) in enumerate(rows)], before)
+        return len(rows)
 
 
-def _result(function: Callable[[], Any]) -> Any:
-    """What a function returns, or raises."""
-    try:
-        return function()
-    except Exception as error:
-        return error
+def _tell(futures: list[asyncio.Future[Any]], answers: list[Any]) -> None:
+    """Give answers to those who still wait for them."""
+    for future, answer in zip(futures, answers, strict=True):
+        if not future.done():
+            failed = isinstance(answer, Exception)
+            (future.set_exception if failed else future.set_result)(answer)
 
 
 def say(event: str, **facts: Any) -> None:

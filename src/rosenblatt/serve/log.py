@@ -35,6 +35,7 @@ CREATE TABLE labels (
 );
 CREATE INDEX labels_of_predictions ON labels (id);
 """
+LabelRow = tuple[str, float, str, float, str | None]  # id, time, label, weight, what it replaces
 _PART = 16 << 20  # bytes of a blob in one row
 _SOME = 500  # parameters of a statement
 
@@ -159,8 +160,8 @@ class Log(ABC):
             ],
         )
 
-    def add_labels(self, labels: Sequence[tuple[str, float, str, float, str | None]]) -> None:
-        """Write labels: id, time, label, weight, and the label that it replaces."""
+    def add_labels(self, labels: Sequence[LabelRow]) -> None:
+        """Write labels, in the transaction that is open."""
         columns = "id, at, label, weight, replaced"
         self.run_many(f"INSERT INTO labels ({columns}) VALUES (?, ?, ?, ?, ?)", labels)
 

@@ -1,10 +1,9 @@
-"""What a service is asked to do: rows to predict, labels to take, and other calls."""
+"""What a service is asked to do: rows to predict, and labels to take."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from rosenblatt.serve.rows import Row
 
@@ -17,8 +16,7 @@ class UnknownId(ValueError):  # noqa: N818
     """A label is for an id that the log does not have, and has no row."""
 
 
-@dataclass
-class Predict:
+class Predict(NamedTuple):
     """Rows to predict; with `keep` they are written to the log, to be labelled later."""
 
     rows: list[Row]
@@ -26,14 +24,8 @@ class Predict:
     explain: bool = False
     keep: bool = True
 
-    @property
-    def size(self) -> int:
-        """What it counts for in the queue."""
-        return len(self.rows)
 
-
-@dataclass
-class NewLabel:
+class NewLabel(NamedTuple):
     """A label for an id, with the row if the id may be unknown."""
 
     id: str
@@ -42,8 +34,7 @@ class NewLabel:
     row: Row | None = None
 
 
-@dataclass
-class Labels:
+class Labels(NamedTuple):
     """Labels to write to the log, all or none."""
 
     labels: list[NewLabel]
@@ -53,33 +44,14 @@ class Labels:
         """The rows that came with labels."""
         return [label.row for label in self.labels if label.row is not None]
 
-    @property
-    def size(self) -> int:
-        """What they count for in the queue."""
-        return len(self.labels)
+
+Task = Predict | Labels | Callable[[], Any]  # a function is called between two batches
 
 
-@dataclass
-class Call:
-    """Something else to do with the model and the log, between two batches."""
-
-    function: Callable[[], Any]
-    size: int = 1
-
-
-Work = Predict | Labels
-
-
-@dataclass
-class Scored:
-    """The rows of some work, scored by the model."""
+class Scored(NamedTuple):
+    """Rows, scored by the model."""
 
     labels: list[Any]  # per row the predicted label, or all of them, or None if there is no class
     scores: Any = None  # (rows, classes)
     values: Any = None  # probabilities, if the model has them, else the scores
     unseen: Any = None  # the share of features that the model has no weights for
-
-    def part(self, start: int, end: int) -> Scored:
-        """Some of the rows."""
-        arrays = (self.scores, self.values, self.unseen)
-        return Scored(self.labels[start:end], *(a if a is None else a[start:end] for a in arrays))
