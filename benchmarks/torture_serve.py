@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
-import os
 import random
 import socket
 import subprocess
@@ -26,6 +25,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,7 @@ class Server:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         command = [sys.executable, "-c", PROGRAM, "serve", "--log", log, "--port", str(self.port)]
-        self.errors = tempfile.TemporaryFile()
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed when it ends)
         self.process = subprocess.Popen([*command, *options], stderr=self.errors)
         while self.ask("GET", "/health")[0] != 200:
             if self.process.poll() is not None:
@@ -144,7 +144,9 @@ class Load:
             return json.loads(answer) if status == 200 else None
 
         while not self.stopping.is_set():
-            rows = [" ".join(generator.choices(WORDS, k=5)) for _ in range(generator.choice([1, 9]))]
+            rows = [
+                " ".join(generator.choices(WORDS, k=5)) for _ in range(generator.choice([1, 9]))
+            ]
             answers = post("/v1/predict", rows) or []
             told = [
                 {"id": a["id"], "label": "pos" if "good" in row or "fun" in row else "neg"}
@@ -174,7 +176,9 @@ class Witness:
     def follow(self, version: int) -> bytes:
         """The file of the model at a position."""
         while self.online.position < version:
-            events = [e for e in self.log.events(self.online.position, 997) if e.position <= version]
+            events = [
+                e for e in self.log.events(self.online.position, 997) if e.position <= version
+            ]
             self.online.learn(events)
             for event in events:
                 self.labels.setdefault(event.id, []).append(event.label)
@@ -191,7 +195,7 @@ class Witness:
             there = self.labels.get(id, [])
             seen["acknowledged labels"] += len(labels)
             seen["WRONG: labels lost"] += there[: len(labels)] != labels
-            seen["WRONG: labels twice"] += any(a == b for a, b in zip(there, there[1:], strict=False))
+            seen["WRONG: labels twice"] += any(map(eq, there, there[1:]))
             seen["labels in the log without an answer"] += len(there) - len(labels)
 
 

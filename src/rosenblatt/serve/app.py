@@ -5,21 +5,19 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
-import os
-import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from rosenblatt import __version__
 from rosenblatt.errors import MissingExtraError, OptionError
 from rosenblatt.serve.engine import Engine, say
 from rosenblatt.serve.log import LogError, new_id
-from rosenblatt.serve.openapi import description
+from rosenblatt.serve.online import file_of
+from rosenblatt.serve.openapi import FLAGS, NUMBERS, description
 from rosenblatt.serve.rows import TooManyRows, label_of, parse_arrow, parse_json, parse_lines
 from rosenblatt.serve.work import Busy, Labels, NewLabel, Predict, UnknownId
 
@@ -27,10 +25,9 @@ if find_spec("starlette") is None or find_spec("uvicorn") is None:
     raise MissingExtraError("the service", "serve")
 
 from starlette.applications import Starlette
-from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from rosenblatt.serve.guard import DEFAULT_LIMITS, LOOPBACK, Guard, Limits, Tokens, refusal
@@ -48,28 +45,7 @@ _STATIC = {
 _OPEN = {*_STATIC, "/health", "/openapi.json"}
 
 
-# The first that fits decides.
-_STATUS: list[tuple[type[Exception], int]] = [
-    (Busy, 429), (UnknownId, 404), (LogError, 503), (ValueError, 400),
-]  # fmt: skip
-
-
-def _answering(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """A handler whose exceptions become answers."""
-
-    async def answer(self: Service, request: Request) -> Response:
-        try:
-            async with asyncio.timeout(self.limits.seconds):
-                return await handler(self, request)
-        except TimeoutError:
-            return refusal(504, f"there was no answer within {self.limits.seconds:g} seconds")
-        except ClientDisconnect:
-            return Response(status_code=400)
-        except tuple(kind for kind, _ in _STATUS) as error:
-            status = next(code for kind, code in _STATUS if isinstance(error, kind))
-            return refusal(status, str(error))
-
-    return answer
+_STATUS = {Busy: 429, UnknownId: 404, LogError: 503, ValueError: 400}
 
 
 class Service:
@@ -88,15 +64,11 @@ class Service:
         if kind not in (_JSON, *_LINES, _ARROW):
             kinds = f"{_JSON}, {_LINES[0]} or {_ARROW}"
             raise HTTPException(415, f"the Content-Type must be {kinds}")
-        length = request.headers.get("content-length", "0")
         body = bytearray()
-        if length.isdigit() and int(length) <= self.limits.body:
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > self.limits.body:
-                    break
-        if len(body) > self.limits.body or not length.isdigit() or int(length) > self.limits.body:
-            raise HTTPException(413, f"a body may have {self.limits.body:,} bytes")
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > self.limits.body:
+                raise HTTPException(413, f"a body may have {self.limits.body:,} bytes")
         if kind == _ARROW:
             return parse_arrow(bytes(body), self.limits.rows), "many"
         if kind in _LINES:
@@ -115,19 +87,15 @@ class Service:
             return Response(lines, media_type=_LINES[0])
         return Response(json.dumps(answers[0] if form == "one" else answers), media_type=_JSON)
 
-    @_answering
     async def predict(self, request: Request) -> Response:
         """The predicted labels of rows."""
-        query = request.query_params
         values, form = await self._items(request)
         rows = [self.engine.reader.row(value) for value in values]
-        explain = _flag(query, "explain", False)
-        top = _number(query, "top", 1, 1, 1000)
-        keep = self.engine.log is not None and _flag(query, "keep", True)
+        top, explain, keep = (_parameter(request, name) for name in ("top", "explain", "keep"))
+        keep = keep and self.engine.log is not None
         task = Predict(rows, top, explain, keep)
         return self._answers(await self.engine.submit(task, len(rows)), form)
 
-    @_answering
     async def label(self, request: Request) -> Response:
         """Take labels, and say what becomes of each."""
         if self.engine.log is None:
@@ -148,16 +116,14 @@ class Service:
         if not (isinstance(id, str) and 0 < len(id) <= 100 and id.isprintable()):
             raise ValueError("an id is a text of 1 to 100 printable characters")
         weight = value.get("weight", 1.0)
-        if isinstance(weight, bool) or not isinstance(weight, int | float):
-            raise ValueError("a weight is a number from 0 to 1,000,000")
-        if not 0 <= weight <= 1e6:
+        is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
+        if not (is_number and 0 <= weight <= 1e6):
             raise ValueError("a weight is a number from 0 to 1,000,000")
         checked = None if row is None else self.engine.reader.row(row)
         return NewLabel(id, label_of(value["label"]), float(weight), checked)
 
     # What the service knows
 
-    @_answering
     async def model(self, request: Request) -> Response:
         """The file of the current model, unless the client has it."""
         engine = self.engine
@@ -173,22 +139,19 @@ class Service:
             return engine.online.exported(), engine.online.position
 
         model, version = await engine.submit(copied)
-        descriptor, name = tempfile.mkstemp(suffix=".model")
-        os.close(descriptor)
-        await asyncio.to_thread(model.save, name)
-        headers = {"ETag": f'"{engine.identity}-{version}"', "X-Model-Version": str(version)}
-        return FileResponse(
-            name,
+        return Response(
+            await asyncio.to_thread(file_of, model.save),
             media_type="application/octet-stream",
-            filename="current.model",
-            headers=headers,
-            background=BackgroundTask(Path(name).unlink, missing_ok=True),
+            headers={
+                "ETag": f'"{engine.identity}-{version}"',
+                "X-Model-Version": str(version),
+                "Content-Disposition": 'attachment; filename="current.model"',
+            },
         )
 
-    @_answering
     async def history(self, request: Request) -> Response:
         """The progressive error over time and by class, alarms, and the latest mistakes."""
-        count = _number(request.query_params, "mistakes", 10, 0, 100)
+        count = _parameter(request, "mistakes")
         return JSONResponse(await self.engine.submit(lambda: self._history(count)))
 
     def _history(self, count: int) -> dict[str, Any]:
@@ -227,43 +190,48 @@ class Service:
 
     async def metrics(self, request: Request) -> Response:
         """The numbers of the service in the text format of Prometheus."""
-        engine, lines = self.engine, []
-        assert self.guard is not None
-
-        def add(name: str, kind: str, values: dict[str, float]) -> None:
-            lines.append(f"# TYPE rosenblatt_{name} {kind}")
-            lines.extend(f"rosenblatt_{name}{labels} {value}" for labels, value in values.items())
-
-        requests = self.guard.requests.items()
-        add("requests_total", "counter",
-            {f'{{path="{p}",status="{s}"}}': n for (p, s), n in sorted(requests)})  # fmt: skip
-        add("request_seconds_total", "counter",
-            {f'{{path="{p}"}}': n for p, n in sorted(self.guard.seconds.items())})  # fmt: skip
-        for name in ("predictions", "accepted", "corrected", "repeated", "errors"):
-            what = name if name in ("predictions", "errors") else f"labels_{name}"
-            add(f"{what}_total", "counter", {"": engine.counts[name]})
-        add("waiting_rows", "gauge", {"": engine.waiting})
-        add("unseen_share", "gauge", {"": engine.unseen})
-        add("version", "gauge", {"": engine.version})
-        add("is_learner", "gauge", {"": int(engine.is_learner)})
+        engine, guard = self.engine, self.guard
+        assert guard is not None
+        requests, seconds = sorted(guard.requests.items()), sorted(guard.seconds.items())
+        samples: dict[str, Any] = {
+            "requests_total": {f'{{path="{p}",status="{s}"}}': n for (p, s), n in requests},
+            "request_seconds_total": {f'{{path="{p}"}}': n for p, n in seconds},
+            "predictions_total": engine.counts["predictions"],
+            "labels_accepted_total": engine.counts["accepted"],
+            "labels_corrected_total": engine.counts["corrected"],
+            "labels_repeated_total": engine.counts["repeated"],
+            "errors_total": engine.counts["errors"],
+            "waiting_rows": engine.waiting,
+            "unseen_share": engine.unseen,
+            "version": engine.version,
+            "is_learner": int(engine.is_learner),
+        }
         if engine.online is not None:
             record = engine.online.record
-            add("counted_labels", "gauge", {"": record.labels})
-            add("counted_mistakes", "gauge", {"": record.mistakes})
-            add("drift_alarms_total", "counter", {"": len(record.alarms)})
+            samples["counted_labels"] = record.labels
+            samples["counted_mistakes"] = record.mistakes
+            samples["drift_alarms_total"] = len(record.alarms)
+        lines = []
+        for name, values in samples.items():
+            kind = "counter" if name.endswith("_total") else "gauge"
+            lines.append(f"# TYPE rosenblatt_{name} {kind}")
+            values = values if isinstance(values, dict) else {"": values}
+            lines += [f"rosenblatt_{name}{labels} {value}" for labels, value in values.items()]
         return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
 
 
-def _flag(query: Any, name: str, default: bool) -> bool:
-    value = query.get(name, str(default).lower())
-    if value not in ("true", "false"):
-        raise ValueError(f"{name} is true or false")
-    return bool(value == "true")
-
-
-def _number(query: Any, name: str, default: int, least: int, most: int) -> int:
-    value = query.get(name, str(default))
-    if not (value.isascii() and value.isdigit() and len(value) < 9 and least <= int(value) <= most):
+def _parameter(request: Request, name: str) -> Any:
+    """The value of a parameter of the query."""
+    value = request.query_params.get(name)
+    if name in FLAGS:
+        if value not in (None, "true", "false"):
+            raise ValueError(f"{name} is true or false")
+        return FLAGS[name] if value is None else value == "true"
+    default, least, most = NUMBERS[name]
+    if value is None:
+        return default
+    is_number = value.isascii() and value.isdigit() and len(value) < 9
+    if not (is_number and least <= int(value) <= most):
         raise ValueError(f"{name} is a number from {least} to {most}")
     return int(value)
 
@@ -294,13 +262,16 @@ def make_app(
     """
     service = Service(engine, limits)
 
-    async def failed(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
+    def wrong(request: Request, error: Exception) -> Response:
+        status = next(code for kind, code in _STATUS.items() if isinstance(error, kind))
+        return refusal(status, str(error))
+
+    def failed(request: Request, error: Any) -> Response:
         answer = refusal(error.status_code, error.detail)
         answer.headers.update(error.headers or {})
         return answer
 
-    async def crashed(request: Request, error: Exception) -> Response:
+    def crashed(request: Request, error: Exception) -> Response:
         say("error", error=type(error).__name__)
         return refusal(500, "the service failed to answer; its log says why")
 
@@ -331,10 +302,15 @@ def make_app(
     app = Starlette(
         routes=[*routes, Route("/openapi.json", openapi)],
         lifespan=lifespan,
-        exception_handlers={HTTPException: failed, Exception: crashed},
+        exception_handlers={
+            **dict.fromkeys(_STATUS, wrong),
+            HTTPException: failed,
+            ClientDisconnect: lambda request, error: Response(status_code=400),
+            Exception: crashed,
+        },
     )
     app.router.redirect_slashes = False
-    service.guard = Guard(app, hosts, tokens, _OPEN)
+    service.guard = Guard(app, hosts, tokens, _OPEN, limits.seconds)
     return service.guard
 
 

@@ -202,7 +202,7 @@ class Engine:
             start = 0
             for task in batch:
                 end = start + len(task.rows)
-                part = Scored(*(None if field is None else field[start:end] for field in scored))
+                part = scored.part(start, end)
                 start = end
                 if isinstance(task, Labels):
                     yield self._label(task, part.labels, at, known, predictions, labels)

@@ -1,7 +1,8 @@
-"""Who may use the service, and for how much: tokens, hosts, origins and limits."""
+"""Who may use the service, for how much and how long: tokens, hosts, origins and limits."""
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import time
 from collections import Counter, defaultdict
@@ -54,8 +55,8 @@ DEFAULT_LIMITS = Limits()
 class Tokens:
     """Who may do what: one token for predicting and looking, one for labelling too."""
 
-    predict: str | None = None
-    label: str | None = None
+    predict: str
+    label: str
 
     @classmethod
     def read(cls, path: Path) -> Tokens:
@@ -81,13 +82,13 @@ class Tokens:
         kind, _, token = header.partition(" ")
         given = token.strip().encode() if kind.lower() == "bearer" else b""
         # Both are always compared, each in constant time.
-        may_label = hmac.compare_digest(given, (self.label or "").encode())
-        may_predict = hmac.compare_digest(given, (self.predict or "").encode())
+        may_label = hmac.compare_digest(given, self.label.encode())
+        may_predict = hmac.compare_digest(given, self.predict.encode())
         return bool(given) and (may_label or (may_predict and not labels))
 
 
 class Guard:
-    """Refuses requests for other hosts, from other origins or without a token; counts them all.
+    """Refuses requests for other hosts, from other origins or without a token; counts and ends all.
 
     A page of another site can send requests to this machine through the user's browser. So a
     request must name a host that the service is known by (or its name may be one that a stranger
@@ -95,9 +96,15 @@ class Guard:
     """
 
     def __init__(
-        self, app: Any, hosts: Collection[str], tokens: Tokens | None, open_to_all: Collection[str]
+        self,
+        app: Any,
+        hosts: Collection[str],
+        tokens: Tokens | None,
+        open_to_all: Collection[str],
+        patience: float,
     ) -> None:
         self.app, self.tokens, self.open_to_all = app, tokens, open_to_all
+        self.patience = patience
         self.paths = {route.path for route in app.routes}
         self.hosts = {host.lower() for host in hosts}
         self.requests: Counter[tuple[str, int]] = Counter()
@@ -112,14 +119,20 @@ class Guard:
 
         async def sending(message: Any) -> None:
             if message["type"] == "http.response.start":
+                if not timeout.expired():
+                    timeout.reschedule(None)  # a slow client may take a model
                 message["headers"] = [*message["headers"], *_HEADERS]
                 known = path if path in self.paths else "other"
                 self.requests[known, message["status"]] += 1
                 self.seconds[known] += time.perf_counter() - began
             await send(message)
 
-        refused = self._refused(scope)
-        await (refused or self.app)(scope, receive, sending)
+        try:
+            async with asyncio.timeout(self.patience) as timeout:
+                await (self._refused(scope) or self.app)(scope, receive, sending)
+        except TimeoutError:
+            message = f"there was no answer within {self.patience:g} seconds"
+            await refusal(504, message)(scope, receive, sending)
 
     def _refused(self, scope: Any) -> Response | None:
         headers = dict(scope["headers"])  # the last of several

@@ -11,18 +11,17 @@ import json
 import math
 import secrets
 import sqlite3
-import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rosenblatt.atomic_files import acquire_lock
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.models import tensorfile
-from rosenblatt.serve.online import Event, Online, Start
+from rosenblatt.serve.online import Event, Online, Start, file_of
 from rosenblatt.serve.rows import Row
 
 _SCHEMA = """
@@ -75,18 +74,24 @@ class Log(ABC):
 
     name: str  # as messages show it
     serial = "INTEGER PRIMARY KEY AUTOINCREMENT"
+    begins: Sequence[str]  # a transaction
+    orders: Sequence[str] = ()  # what a transaction with labels does first
+    has_tables: str  # the statement whose first answer is true if the log was begun
+    errors: type[Exception]
+    _connection: Any
+    _is_inside = False  # a transaction, whose statements need its connection
 
-    # What the stores do in their own way
-
-    @abstractmethod
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run a statement with ? for values; returns its rows."""
+        """Run a statement with ? for values; returns its rows. LogError if it fails."""
+        with self._saying():
+            cursor = self._connected().execute(self._adapted(statement), values)
+            return cursor.fetchall() if cursor.description else []
 
-    @abstractmethod
     def run_many(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
         """Run a statement for each of several values."""
+        with self._saying():
+            self._connected().cursor().executemany(self._adapted(statement), values)
 
-    @abstractmethod
     @contextmanager
     def transaction(self, orders: bool = False) -> Iterator[None]:
         """All or nothing of what the block writes; LogError if it fails.
@@ -94,6 +99,40 @@ class Log(ABC):
         With `orders`, no other server writes labels until it ends: positions are in the order of
         commits, so that no reader sees a position before a smaller one.
         """
+        for statement in self.begins:
+            self.run(statement)
+        self._is_inside = True
+        try:
+            for statement in self.orders if orders else ():
+                self.run(statement)
+            yield
+            self.run("COMMIT")
+        except BaseException:
+            with suppress(self.errors):
+                self._connection.rollback()
+            raise
+        finally:
+            self._is_inside = False
+
+    def exists(self) -> bool:
+        """Whether the log was begun."""
+        return any(row[0] for row in self.run(self.has_tables))
+
+    @contextmanager
+    def _saying(self) -> Iterator[None]:
+        try:
+            yield
+        except self.errors as error:
+            said = str(error).strip() or type(error).__name__
+            raise LogError(f"{self.name}: {said.splitlines()[0]}") from None
+
+    # What the stores do in their own way
+
+    def _connected(self) -> Any:
+        return self._connection
+
+    def _adapted(self, statement: str) -> str:
+        return statement
 
     @abstractmethod
     def become_learner(self) -> bool:
@@ -102,10 +141,6 @@ class Log(ABC):
     @abstractmethod
     def close(self) -> None:
         """End the connection, and be the learner no more."""
-
-    @abstractmethod
-    def exists(self) -> bool:
-        """Whether the log was begun."""
 
     # The start
 
@@ -120,10 +155,7 @@ class Log(ABC):
             about = start.to_json() | {"log": secrets.token_hex(8)}
             self.put_blob("about", json.dumps(about).encode())
             if start.model is not None:
-                with tempfile.TemporaryDirectory() as folder:
-                    path = Path(folder) / "start.model"
-                    start.model.save(path)
-                    self.put_blob("start", path.read_bytes())
+                self.put_blob("start", file_of(start.model.save))
 
     def start(self) -> Start:
         """What the log began with."""
@@ -289,6 +321,10 @@ class Log(ABC):
 class SqliteLog(Log):
     """A log in a file of SQLite, for servers on one machine."""
 
+    begins = ("BEGIN IMMEDIATE",)  # which holds the lock for writing
+    has_tables = "SELECT 1 FROM sqlite_master WHERE name = 'blobs'"
+    errors = sqlite3.Error
+
     def __init__(self, path: Path, *, create: bool = True) -> None:
         self.path, self.name = path, str(path)
         if not create and not path.exists():
@@ -305,41 +341,11 @@ class SqliteLog(Log):
         except sqlite3.Error as error:
             raise DataError(f"this is not a log: {error}", path=path) from None
 
-    def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run a statement."""
-        try:
-            return self._connection.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
-            raise LogError(f"{self.name}: {error}") from None
-
-    def run_many(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
-        """Run a statement for each of several values."""
-        try:
-            self._connection.executemany(statement, values)
-        except sqlite3.Error as error:
-            raise LogError(f"{self.name}: {error}") from None
-
-    @contextmanager
-    def transaction(self, orders: bool = False) -> Iterator[None]:
-        """A transaction that holds the lock for writing from its beginning."""
-        self.run("BEGIN IMMEDIATE")
-        try:
-            yield
-            self.run("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.rollback()
-            raise
-
     def become_learner(self) -> bool:
         """Hold the lock of the file beside the log."""
         if self._learner is None:
             self._learner = acquire_lock(Path(f"{self.path}.learner"))
         return self._learner is not None
-
-    def exists(self) -> bool:
-        """Whether there are the tables of a log."""
-        return bool(self.run("SELECT 1 FROM sqlite_master WHERE name = 'blobs'"))
 
     def close(self) -> None:
         """Close the file."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -108,9 +110,7 @@ class Start:
             rule_of(start.options)
         if model is None:
             return start
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "start.model"
-            path.write_bytes(model)
+        with as_file(model) as path:
             return replace(start, model=read_model(path))
 
 
@@ -305,6 +305,22 @@ class Online:
             online.learner = online._new_learner()
             online.learner.restore(state)
         return online
+
+
+@contextmanager
+def as_file(content: bytes) -> Iterator[Path]:
+    """A temporary file with some content."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.model"
+        path.write_bytes(content)
+        yield path
+
+
+def file_of(save: Callable[[Path], Any]) -> bytes:
+    """The content of the file that a function writes."""
+    with as_file(b"") as path:
+        save(path)
+        return path.read_bytes()
 
 
 def bytes_of(rows: Rows, row: int) -> bytes:

@@ -7,6 +7,9 @@ from typing import Any
 from rosenblatt import __version__
 from rosenblatt.data.features import Features
 
+# Parameters of queries: flags with their defaults; numbers with the default, least and most.
+FLAGS = {"explain": False, "keep": True}
+NUMBERS = {"top": (1, 1, 1000), "mistakes": (10, 0, 100)}
 _ERRORS = {
     "400": "The request cannot be read, has too many rows, or one that makes no sense.",
     "401": "A token is needed.",
@@ -22,7 +25,10 @@ _ERRORS = {
     "504": "There was no answer in time.",
 }
 _EVERYWHERE = ("400", "401", "403", "405", "421", "429", "503", "504")
-_LINES, _ARROW = "application/x-ndjson", "application/vnd.apache.arrow.stream"
+_TEXT, _NUMBER = {"type": "string"}, {"type": "number"}
+_TEXT_OR_NULL = {"type": ["string", "null"]}
+_PRINTABLE = {"type": "string", "minLength": 1, "pattern": "^[!-~]+$"}
+_ID = _PRINTABLE | {"maxLength": 100}
 
 
 def description(features: Features, limits: Any, tokens: bool) -> dict[str, Any]:
@@ -34,108 +40,30 @@ def description(features: Features, limits: Any, tokens: bool) -> dict[str, Any]
     >>> sorted(document["paths"])[-1], document["openapi"]
     ('/v1/predict', '3.1.0')
     """
-    cell = {"type": ["string", "number", "boolean", "null"]}
-    columns: dict[str, Any] = {
-        c.name: {"type": ["number", "null"], "minimum": -1e9, "maximum": 1e9}
-        if c.kind == "number"
-        else {"type": ["string", "null"]} if c.kind == "date" else cell
-        for c in features.columns
-    }  # fmt: skip
-    row: dict[str, Any] = {"type": "object", "properties": columns, "required": list(columns)}
-    if features.is_one_text:
-        row = {"anyOf": [{"type": "string"}, row]}
-    text = {"type": "string"}
-    identity = {"type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[!-~]+$"}
-    scored = {"type": "object", "properties": {"label": text, "score": {"type": "number"}}}
-    prediction = {
-        "type": "object",
-        "properties": {
-            "id": identity,
-            "label": {"type": ["string", "null"]},
-            "labels": {"type": "array", "items": text},
-            "score": {"type": "number"},
-            "probability": {"type": "number"},
-            "version": {"type": "integer"},
-            "unseen": {"type": "number"},
-            "top": {"type": "array", "items": scored},
-            "explanation": {"type": "array", "items": {"type": "object"}},
-        },
-        "required": ["version"],
-    }
-    label = {
-        "type": "object",
-        "properties": {
-            "id": identity,
-            "label": {
-                "anyOf": [
-                    {"type": "string", "maxLength": 200, "pattern": "^[!-~]+$"},
-                    {"type": ["number", "boolean"]},
-                ]
-            },
-            "weight": {"type": "number", "minimum": 0, "maximum": 1e6},
-            "row": {"anyOf": [{"$ref": "#/components/schemas/Row"}, {"type": "null"}]},
-        },
-        "required": ["label"],
-        "anyOf": [
-            {"required": ["id"]},
-            {"required": ["row"], "properties": {"row": {"$ref": "#/components/schemas/Row"}}},
-        ],
-        "additionalProperties": False,
-    }
-    taken = {
-        "type": "object",
-        "properties": {
-            "id": identity,
-            "status": {"enum": ["accepted", "repeated", "corrected"]},
-            "predicted": {"type": ["string", "null"]},
-            "replaced": text,
-        },
-        "required": ["id", "status", "predicted"],
-    }
     paths = {
-        "/v1/predict": {
-            "post": _operation(
-                "The predicted labels of rows. With a log each has an id, to be labelled later. "
-                "Of a request the first 100 rows are explained.",
-                _one_or_many("Prediction"),
-                _body("Row", limits.rows),
-                ["413", "415"],
-                [
-                    _parameter("top", {"type": "integer", "minimum": 1, "maximum": 1000}),
-                    _parameter("explain", {"type": "boolean"}),
-                    _parameter("keep", {"type": "boolean"}),
-                ],
-            )
-        },
-        "/v1/label": {
-            "post": _operation(
-                "Labels of predictions, at any time and in any order; all of a request or none. "
-                "Repeating one changes nothing, another label for an id corrects the former.",
-                _one_or_many("Taken"),
-                _body("Label", limits.rows),
-                ["404", "409", "413", "415"],
-            )
-        },
-        "/v1/model": {"get": _operation("The file of the current model.", {}, None, [])},
-        "/v1/history": {
-            "get": _operation(
-                "The progressive error over time and by class, alarms, and the latest mistakes.",
-                {"application/json": {"schema": {"type": "object"}}},
-                None,
-                [],
-                [_parameter("mistakes", {"type": "integer", "minimum": 0, "maximum": 100})],
-            )
-        },
-        "/health": {
-            "get": _operation(
-                "Whether the service answers and learns.",
-                {"application/json": {"schema": {"type": "object"}}},
-            )
-        },
-        "/metrics": {"get": _operation("The numbers of the service, for Prometheus.", {})},
+        "/v1/predict": _post(
+            "The predicted labels of rows. With a log each has an id, to be labelled later. "
+            "Of a request the first 100 rows are explained.",
+            ("Row", "Prediction", limits.rows),
+            ["413", "415"],
+            ["top", "explain", "keep"],
+        ),
+        "/v1/label": _post(
+            "Labels of predictions, at any time and in any order; all of a request or none. "
+            "Repeating one changes nothing, another label for an id corrects the former.",
+            ("Label", "Taken", limits.rows),
+            ["404", "409", "413", "415"],
+        ),
+        "/v1/model": _get("The file of the current model.", {}),
+        "/v1/history": _get(
+            "The progressive error over time and by class, alarms, and the latest mistakes.",
+            _json(_object()),
+            ["mistakes"],
+        ),
+        "/health": _get("Whether the service answers and learns.", _json(_object())),
+        "/metrics": _get("The numbers of the service, for Prometheus.", {}),
     }
-    schemas = {"Row": row, "Prediction": prediction, "Label": label, "Taken": taken}
-    components: dict[str, Any] = {"schemas": schemas}
+    components: dict[str, Any] = {"schemas": _schemas(features)}
     document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {"title": "rosenblatt", "version": __version__},
@@ -148,39 +76,103 @@ def description(features: Features, limits: Any, tokens: bool) -> dict[str, Any]
     return document
 
 
-def _parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+def _schemas(features: Features) -> dict[str, Any]:
+    """What rows and labels are, and the answers to them."""
+    cells = {
+        "number": {"type": ["number", "null"], "minimum": -1e9, "maximum": 1e9},
+        "date": _TEXT_OR_NULL,
+    }
+    cell = {"type": ["string", "number", "boolean", "null"]}
+    columns: dict[str, Any] = {c.name: cells.get(c.kind, cell) for c in features.columns}
+    row = _object(*columns, **columns)
+    prediction = _object(
+        "version",
+        id=_ID,
+        label=_TEXT_OR_NULL,
+        labels=_list(_TEXT),
+        score=_NUMBER,
+        probability=_NUMBER,
+        version={"type": "integer"},
+        unseen=_NUMBER,
+        top=_list(_object(label=_TEXT, score=_NUMBER, probability=_NUMBER)),
+        explanation=_list(_object(feature=_TEXT, contribution=_NUMBER)),
+    )
+    name = {"anyOf": [_PRINTABLE | {"maxLength": 200}, {"type": ["number", "boolean"]}]}
+    label = _object(
+        "label",
+        id=_ID,
+        label=name,
+        weight={"type": "number", "minimum": 0, "maximum": 1e6},
+        row={"anyOf": [_ref("Row"), {"type": "null"}]},
+    )
+    label["anyOf"] = [
+        {"required": ["id"]},
+        {"required": ["row"], "properties": {"row": _ref("Row")}},
+    ]
+    label["additionalProperties"] = False
+    status = {"enum": ["accepted", "repeated", "corrected"]}
+    taken = _object(
+        "id", "status", "predicted", id=_ID, status=status, predicted=_TEXT_OR_NULL, replaced=_TEXT
+    )
+    return {
+        "Row": {"anyOf": [_TEXT, row]} if features.is_one_text else row,
+        "Prediction": prediction,
+        "Label": label,
+        "Taken": taken,
+    }
+
+
+def _object(*required: str, **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+def _list(items: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items} | more
+
+
+def _ref(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _json(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+def _parameter(name: str) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "boolean", "default": FLAGS.get(name)}
+    if name in NUMBERS:
+        values = zip(("default", "minimum", "maximum"), NUMBERS[name], strict=True)
+        schema = {"type": "integer"} | dict(values)
     return {"name": name, "in": "query", "required": False, "schema": schema}
 
 
-def _one_or_many(name: str) -> dict[str, Any]:
-    one = {"$ref": f"#/components/schemas/{name}"}
-    many = {"type": "array", "items": one}
-    schema = {"schema": {"anyOf": [one, many]}}
-    return {"application/json": schema, _LINES: {"schema": {"type": "string"}}}
+def _get(summary: str, answer: dict[str, Any], parameters: Any = ()) -> dict[str, Any]:
+    return {"get": _operation(summary, answer, [], parameters)}
 
 
-def _body(name: str, most: int) -> dict[str, Any]:
-    one = {"$ref": f"#/components/schemas/{name}"}
-    many = {"type": "array", "items": one, "maxItems": most}
-    return {"application/json": {"schema": {"anyOf": [one, many]}}}
+def _post(
+    summary: str, schemas: tuple[str, str, int], errors: list[str], parameters: Any = ()
+) -> dict[str, Any]:
+    """The description of what takes one thing or many, and answers each."""
+    (asked, answered), most = map(_ref, schemas[:2]), schemas[2]
+    answer = _json({"anyOf": [answered, _list(answered)]})
+    answer["application/x-ndjson"] = {"schema": _TEXT}
+    body = _json({"anyOf": [asked, _list(asked, maxItems=most)]})
+    operation = _operation(summary, answer, errors, parameters)
+    return {"post": operation | {"requestBody": {"required": True, "content": body}}}
 
 
 def _operation(
-    summary: str,
-    answer: dict[str, Any],
-    body: dict[str, Any] | None = None,
-    errors: list[str] | None = None,
-    parameters: list[dict[str, Any]] | None = None,
+    summary: str, answer: dict[str, Any], errors: list[str], parameters: Any
 ) -> dict[str, Any]:
-    text = {"type": "string"}
-    error = {"type": "object", "properties": {"error": text}, "required": ["error"]}
-    content = {"application/json": {"schema": error}}
+    error = _json(_object("error", error=_TEXT))
     responses = {
-        code: {"description": _ERRORS[code], "content": content}
-        for code in sorted({*_EVERYWHERE, *(errors or [])})
+        code: {"description": _ERRORS[code], "content": error}
+        for code in sorted({*_EVERYWHERE, *errors})
     }
-    good: dict[str, Any] = {"description": "The answer."} | ({"content": answer} if answer else {})
-    operation: dict[str, Any] = {"summary": summary, "responses": {"200": good} | responses}
-    if body is not None:
-        operation["requestBody"] = {"required": True, "content": body}
-    return operation | ({"parameters": parameters} if parameters else {})
+    responses["200"] = {"description": "The answer."} | ({"content": answer} if answer else {})
+    return {
+        "summary": summary,
+        "parameters": [_parameter(name) for name in parameters],
+        "responses": responses,
+    }

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from rosenblatt.errors import DataError, MissingExtraError
 from rosenblatt.models import tensorfile
 from rosenblatt.serve.log import Log, LogError
+from rosenblatt.serve.online import as_file, file_of
 
 # Keys of advisory locks, with a number for the schema that the log is in.
 _LEARNER, _ORDER = 0x726F73, 0x726F74
@@ -22,63 +22,38 @@ class PostgresLog(Log):
     """A log in the schema of a database."""
 
     serial = "BIGSERIAL PRIMARY KEY"
+    begins = ("BEGIN",)
+    orders = (f"SELECT pg_advisory_xact_lock({_ORDER}, {_HERE})",)
+    has_tables = "SELECT to_regclass('blobs')"
 
     def __init__(self, address: str) -> None:
         try:
             import psycopg
         except ImportError:
             raise MissingExtraError("a log in PostgreSQL", "serve-postgres") from None
-        self._psycopg, self._address = psycopg, address
+        self._psycopg, self._address, self.errors = psycopg, address, psycopg.Error
         self.name = re.sub(r"//[^@/]*@", "//", address.partition("?")[0])  # without a password
         self._learner: Any = None
-        self._connection: Any = None
-        self._is_inside = False  # a transaction, whose statements need its connection
         try:
-            self._connection = self._connect()
-        except psycopg.Error as error:
-            raise DataError(f"{self.name}: {_said(error)}") from None
+            with self._saying():
+                self._connection = self._connect()
+        except LogError as error:
+            raise DataError(str(error)) from None
 
     def _connect(self) -> Any:
         return self._psycopg.connect(self._address, autocommit=True, connect_timeout=5)
 
-    def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run a statement; connects again if the connection is lost."""
-        try:
-            if self._connection.closed and not self._is_inside:
-                self._connection = self._connect()
-            cursor = self._connection.execute(_adapted(statement), values)
-            return cursor.fetchall() if cursor.description else []
-        except self._psycopg.Error as error:
-            raise LogError(f"{self.name}: {_said(error)}") from None
+    def _connected(self) -> Any:
+        if self._connection.closed and not self._is_inside:  # it was lost
+            self._connection = self._connect()
+        return self._connection
 
-    def run_many(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
-        """Run a statement for each of several values."""
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.executemany(_adapted(statement), values)
-        except self._psycopg.Error as error:
-            raise LogError(f"{self.name}: {_said(error)}") from None
-
-    @contextmanager
-    def transaction(self, orders: bool = False) -> Iterator[None]:
-        """A transaction; with `orders` it waits for those of other servers."""
-        self.run("BEGIN")
-        self._is_inside = True
-        try:
-            if orders:
-                self.run(f"SELECT pg_advisory_xact_lock({_ORDER}, {_HERE})")
-            yield
-            self.run("COMMIT")
-        except BaseException:
-            with suppress(self._psycopg.Error):
-                self._connection.rollback()
-            raise
-        finally:
-            self._is_inside = False
+    def _adapted(self, statement: str) -> str:
+        return _adapted(statement)
 
     def become_learner(self) -> bool:
         """Hold an advisory lock by a connection of its own, which ends with this process."""
-        with suppress(self._psycopg.Error):
+        with suppress(self.errors):
             if self._learner is not None:
                 self._learner.execute("SELECT 1")
                 return True
@@ -92,10 +67,6 @@ class PostgresLog(Log):
         self._learner = None  # the connection, and with it the lock, is lost
         return False
 
-    def exists(self) -> bool:
-        """Whether there are the tables of a log."""
-        return bool(self.run("SELECT to_regclass('blobs')")[0][0])
-
     def close(self) -> None:
         """End the connections."""
         for connection in (self._connection, self._learner):
@@ -105,24 +76,19 @@ class PostgresLog(Log):
 
     def save_snapshot(self, arrays: dict[str, Any], about: dict[str, Any]) -> None:
         """Replace the snapshot in the database, by a connection of its own."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "snapshot"
-            tensorfile.write(path, arrays, about)
-            other = PostgresLog(self._address)
-            try:
-                with other.transaction():
-                    other.put_blob("snapshot", path.read_bytes())
-            finally:
-                other.close()
+        content = file_of(lambda path: tensorfile.write(path, arrays, about))
+        other = PostgresLog(self._address)
+        try:
+            with other.transaction():
+                other.put_blob("snapshot", content)
+        finally:
+            other.close()
 
     @contextmanager
     def snapshot(self) -> Iterator[Path | None]:
         """The snapshot as a temporary file."""
         content = self.blob("snapshot")
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "snapshot"
-            if content is not None:
-                path.write_bytes(content)
+        with as_file(content or b"") as path:
             yield None if content is None else path
 
 
@@ -135,8 +101,3 @@ def _adapted(statement: str) -> str:
     for here, there in (("?", "%s"), (" REAL", " DOUBLE PRECISION"), (" BLOB", " BYTEA")):
         statement = statement.replace(here, there)
     return statement
-
-
-def _said(error: Exception) -> str:
-    """The first line of what the database says."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
@@ -35,7 +35,6 @@ def replay(
     until: str | float | None = None,
     without: Collection[str] = (),
     rule: str | None = None,
-    report: Callable[[int], None] | None = None,
 ) -> Replay:
     """Learn the labels of a log again.
 
@@ -52,8 +51,6 @@ def replay(
         Another learning rule, such as ``"arow:r=0.5"``. Each row is then predicted again by the
         model that this rule would have had when the row was predicted: labels that came later
         are unknown to it.
-    report : callable, optional
-        Called with the position after each part.
 
     Examples
     --------
@@ -90,8 +87,6 @@ def replay(
                 counts[0] += len(present)
                 counts[1] += len(events) - len(present)
                 yield present
-                if report is not None:
-                    report(events[-1].position)
 
         if rule is None:
             for events in chosen():

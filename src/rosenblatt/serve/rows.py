@@ -68,33 +68,29 @@ class RowReader:
         if value is None:
             return ""
         text = _text(value if isinstance(value, str) else json.dumps(value), column.name)
-        if column.kind == "date" and len(column.numbers(make_strings([text]), self._missing)[1]):
-            raise ValueError(f"column {column.name!r}: {stray_message(column, value)}")
+        if column.kind == "date":
+            self._parsed(column, text)
         return text
 
-    @property
-    def _missing(self) -> tuple[str, ...]:
-        return self.features.missing_words
-
     def _number(self, column: Column, value: Any) -> float | None:
-        if value is None:
-            return None
         try:
-            number = float(value) if not isinstance(value, str) else None
+            if isinstance(value, str):
+                number = float(self._parsed(column, _text(value, column.name)))
+            else:
+                number = math.nan if value is None else float(value)
         except OverflowError:
             number = math.inf
-        if number is None:
-            numbers, stray = column.numbers(
-                make_strings([_text(value, column.name)]), self._missing
-            )
-            if len(stray):
-                raise ValueError(f"column {column.name!r}: {stray_message(column, value)}")
-            number = float(numbers[0])
         if math.isnan(number):
             return None
         if not abs(number - column.mean) <= LARGEST * column.scale:
             raise ValueError(f"column {column.name!r}: {shown(value)} is too large to learn from")
         return number
+
+    def _parsed(self, column: Column, text: str) -> Any:
+        numbers, stray = column.numbers(make_strings([text]), self.features.missing_words)
+        if len(stray):
+            raise ValueError(f"column {column.name!r}: {stray_message(column, text)}")
+        return numbers[0]
 
     def table(self, rows: list[Row]) -> pa.Table:
         """Checked rows as a table."""

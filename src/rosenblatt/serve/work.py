@@ -55,3 +55,8 @@ class Scored(NamedTuple):
     scores: Any = None  # (rows, classes)
     values: Any = None  # probabilities, if the model has them, else the scores
     unseen: Any = None  # the share of features that the model has no weights for
+
+    def part(self, start: int, end: int) -> Scored:
+        """Some of the rows."""
+        labels, *arrays = self
+        return Scored(labels[start:end], *(a if a is None else a[start:end] for a in arrays))
