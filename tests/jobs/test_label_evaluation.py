@@ -166,7 +166,7 @@ def test_validation_files_may_have_other_sets_of_labels(folder, tmp_path):
 @pytest.mark.parametrize(
     "given",
     [
-        {"class_weight": "balanced"}, {"target": "f1"}, {"multiclass": "joint"}, {"tune": 5},
+        {"class_weight": "balanced"}, {"multiclass": "joint"}, {"tune": 5},
         {"workers": 1},
     ],
 )  # fmt: skip
@@ -326,3 +326,24 @@ def test_several_labels_are_not_exported_to_onnx(wide, tmp_path):
     found = train(frame, label=["a", "b"], epochs=2)
     with pytest.raises(ValueError, match="several labels per row cannot be exported"):
         export_onnx(found, tmp_path / "a.onnx")
+
+
+def test_a_target_gives_each_label_its_threshold(folder, model, tmp_path):
+    options = {"label": "tags", "text": "text", "label_separator": ";"}
+    cautious = train(folder / "train.csv", target="precision=0.99", **options)
+    assert np.array_equal(cautious.weights, model.weights)
+    assert (cautious.threshold > 0).sum() >= 3
+    plain, careful = judged(model, folder / "test.csv"), judged(cautious, folder / "test.csv")
+    assert careful.predicted.sum() < plain.predicted.sum()
+    missed = [(e.hits.sum() / e.predicted.sum()) for e in (plain, careful)]
+    assert missed[1] > missed[0]
+    cautious.save(tmp_path / "a.model")
+    again = load(tmp_path / "a.model")
+    texts = [text for _, text in rows(50, 1)]
+    assert np.array_equal(again.predict(texts), cautious.predict(texts))
+    assert again.explain(texts[0]).labels == tuple(
+        name for name, yes in zip(LABELS, cautious.predict(texts[:1])[0], strict=True) if yes
+    )
+    one = train(folder / "train.csv", target="red:precision=0.99", **options)
+    assert np.flatnonzero(one.threshold).tolist() == [LABELS.index("red")]
+    assert one.threshold[3] == cautious.threshold[3]

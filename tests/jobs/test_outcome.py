@@ -141,7 +141,7 @@ def test_targets_need_two_classes_held_out_rows_and_a_known_label():
     with pytest.raises(OptionError, match="'spam' is not a class: neg, pos"):
         train(frame(200), text="text", target="spam:f1")
     three = {"label": ["a", "b", "c"] * 50, "text": ["x one", "y two", "z three"] * 50}
-    with pytest.raises(OptionError, match="for two classes, and there are 3"):
+    with pytest.raises(OptionError, match="for two classes, or several labels per row"):
         train(three, text="text", target="f1")
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import typer
 
 from rosenblatt.cli.lines import (
@@ -395,7 +396,7 @@ def _summary(model: Model, run: Run, out: Path, seconds: float) -> dict[str, Any
         "stop_reason": run.stop_reason,
         "refit_epochs": run.refit_epochs,
         "calibrated": model.calibration is not None,
-        "threshold": model.threshold,
+        "threshold": np.asarray(model.threshold).tolist(),
         "held_out": run.held_out.reached,
         "lifts": [trial.to_json() for trial in run.lifts],
         "seconds": round(seconds, 3),

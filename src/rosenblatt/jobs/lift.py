@@ -121,6 +121,7 @@ def _trial(
         options, lift="none", valid=None, holdout=None, calibrate=None, target=None, workers=None
     )
     settings = replace(settings, checkpoint=None, resume=False, start=None, tune=None)
+    settings = replace(settings, tune_for=None, ordered=False, order=None)
     sources = [
         Source(TableReader(table), features, True, classes, True) for table in (train, valid)
     ]

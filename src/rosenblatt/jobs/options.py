@@ -288,6 +288,13 @@ class TrainOptions:
         "tuned.",
         given_as=str, metavar="TIME",
     )
+    tune_for: str | None = _option(
+        SETTING, LEARNING,
+        "By what held-out rows decide, on epochs and with --tune on settings, instead of by wrong "
+        "predictions: macro-f1, f1:LABEL, recall@precision=0.9 (of the last class, or with :LABEL) "
+        "or, for ordered classes, spearman.",
+        metavar="GOAL",
+    )
     weight: str | None = _option(
         SETTING, LEARNING,
         "Column of sample weights: the copies each row counts for. It is not a feature.",
@@ -425,10 +432,25 @@ class TrainOptions:
             from rosenblatt.jobs.outcome import Target
 
             Target.parse(self.target)
-            if self.valid is None and not self.held_out(False) > 0:
+        if self.tune_for is not None:
+            self._check_goal(self.tune_for)
+        for what in ("target", "tune_for"):
+            has_rows = self.valid is not None or self.held_out(False) > 0
+            if getattr(self, what) is not None and not has_rows:
                 raise OptionError(
-                    "a target needs held-out rows: give holdout (--holdout 0.1) or valid (--valid)"
+                    f"{what} needs held-out rows: give holdout (--holdout 0.1) or valid (--valid)"
                 )
+
+    def _check_goal(self, text: str) -> None:
+        """Refuse a goal that is none, or that these classes do not have."""
+        from rosenblatt.jobs.goals import Goal
+
+        if (Goal.parse(text).name == "spearman") != self.ordered:
+            raise OptionError(
+                "the goal spearman is for ordered classes (--ordered), and they for it"
+            )
+        if self.workers is not None:
+            raise OptionError("tune_for and workers exclude each other: drop one of them")
 
     def _check_tuning(self) -> None:
         """Refuse what cannot be combined with `tune`."""

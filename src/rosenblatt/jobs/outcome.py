@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rosenblatt.jobs.run import Run
 
 _MOST_SCORES = 1 << 20  # to fit to
+_FEWEST_POSITIVE = 5  # held-out rows of a label that its threshold is chosen by
 METRICS = ("precision", "recall", "f1")
 _WORDS = 25  # strongest features per class that a model names
 _MANY_PIECES = 12  # of them are looked at, where most features are pieces of words
@@ -64,10 +65,13 @@ class Target:
             )
         return cls(metric, number, label if colon else None)
 
-    def check(self, classes: list[str]) -> None:
+    def check(self, classes: list[str], multilabel: bool) -> None:
         """Refuse a target that has no meaning for these classes."""
-        if len(classes) != 2:
-            raise OptionError(f"a target is for two classes, and there are {len(classes)}")
+        if len(classes) != 2 and not multilabel:
+            raise OptionError(
+                f"a target is for two classes, or several labels per row, and there are "
+                f"{len(classes)} classes"
+            )
         if self.label is not None and self.label not in classes:
             known = listed(sorted_labels(classes))
             raise OptionError(f"the target's label {shown(self.label)} is not a class: {known}")
@@ -78,7 +82,8 @@ class HeldOut:
     """The calibration and the decision threshold, fitted to held-out rows."""
 
     calibration: Calibration | None = None
-    threshold: float = 0.0  # the second of two classes is predicted above this score
+    # The second of two classes is predicted above this score; or of several labels each.
+    threshold: Any = 0.0
     reached: dict[str, float] | None = None  # precision, recall, F1 of the target's class
 
     @classmethod
@@ -87,7 +92,7 @@ class HeldOut:
         options, names = run.options, sorted_labels(run.source.classes)
         target = None if options.target is None else Target.parse(options.target)
         if target is not None:
-            target.check(names)
+            target.check(names, run.source.features.multilabel)
         if options.calibrate is None and target is None:
             return cls()
         from rosenblatt.jobs.folds import cross_scores, is_cross_fitted
@@ -109,6 +114,8 @@ class HeldOut:
             calibration = Calibration.fit(scores, truth, len(names), options.calibrate, weights)
         if target is None:
             return cls(calibration)
+        if run.source.features.multilabel:
+            return cls(calibration, *label_thresholds(scores, truth, names, target))
         positive = 1 if target.label is None else names.index(target.label)
         sign = 1.0 if positive == 1 else -1.0
         cut, reached = best_threshold(sign * scores[:, 0], truth == positive, target)
@@ -117,14 +124,16 @@ class HeldOut:
     def to_json(self) -> dict[str, Any]:
         """The attributes as plain data."""
         plain = None if self.calibration is None else self.calibration.to_json()
-        return {"calibration": plain, "threshold": self.threshold, "reached": self.reached}
+        threshold = np.asarray(self.threshold).tolist()
+        return {"calibration": plain, "threshold": threshold, "reached": self.reached}
 
     @classmethod
     def from_json(cls, plain: dict[str, Any]) -> HeldOut:
         """What :meth:`to_json` wrote."""
-        calibration, threshold = plain["calibration"], float(plain["threshold"])
-        if not math.isfinite(threshold):
-            raise ValueError("the threshold is not finite")
+        calibration, threshold = plain["calibration"], plain["threshold"]
+        threshold = np.array(threshold, np.float64) if isinstance(threshold, list) else threshold
+        if not np.isfinite(threshold).all():
+            raise ValueError("a threshold is not finite")
         if calibration is not None:
             calibration = Calibration.from_json(calibration)
         return cls(calibration, threshold, plain["reached"])
@@ -157,6 +166,23 @@ def best_threshold(
     cut = float(edges[best] + edges[best + 1]) / 2
     reached = {"precision": precision, "recall": recall, "f1": f1}
     return cut, {name: float(values[best]) for name, values in reached.items()}
+
+
+def label_thresholds(
+    scores: np.ndarray, truth: np.ndarray, names: list[str], target: Target
+) -> tuple[np.ndarray, dict[str, float]]:
+    """The score above which each label is predicted; precision, recall and F1 over all of them.
+
+    Labels of fewer than five rows keep zero: so few do not tell where to cut.
+    """
+    thresholds = np.zeros(len(names))
+    for place, name in enumerate(names):
+        if target.label in (None, name) and truth[:, place].sum() >= _FEWEST_POSITIVE:
+            thresholds[place] = best_threshold(scores[:, place], truth[:, place], target)[0]
+    said = scores > thresholds
+    hits, n_said, n_true = (float(part.sum()) for part in (said & truth, said, truth))
+    reached = {"precision": hits / max(1.0, n_said), "recall": hits / max(1.0, n_true)}
+    return thresholds, reached | {"f1": 2 * hits / max(1.0, n_said + n_true)}
 
 
 def trained_model(run: Run) -> Model:

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data import Batch, Source
+from rosenblatt.data.labels import sorted_labels
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError, counted
+from rosenblatt.jobs.goals import Goal, HeldRows
 from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.jobs.run import spec_of
 from rosenblatt.kernels.packing import Numbering
@@ -69,6 +71,7 @@ class FileRows:
         # Thresholds between ordered classes have columns behind those of features.
         self.n_columns = (1 << source.features.ngrams.bits) + source.thresholds
         self.numbering = Numbering(self.n_columns, columns)
+        self.goal = None if options.tune_for is None else Goal.parse(options.tune_for)
         self.held_out, self.seed = options.held_out(valid is not None), options.seed
         self.batches = self.bytes = self.restarts = 0
         # The scales behind the learner's feature rates. Without a start model, sources that need
@@ -226,8 +229,15 @@ class FileRows:
         return scores, truth, examples.weights_of(rows)
 
     def validation_error(self, learner: Any, averaged: bool) -> float:
-        """The share of wrong predictions on validation rows; NaN if there are none."""
+        """The share of wrong predictions on validation rows, or what the goal says of them.
+
+        NaN if there are none.
+        """
         examples, rows = self.validation_examples(learner)
+        if self.goal is not None and len(rows):
+            names = sorted_labels(self.source.classes)
+            held = HeldRows(*self.scored(learner, averaged, names, rows), names, self.copies)
+            return self.goal.error(held)
         return learner.error(self._weighted(examples), rows, averaged) if len(rows) else math.nan
 
     def validation_examples(self, learner: Any) -> tuple[Examples, np.ndarray]:

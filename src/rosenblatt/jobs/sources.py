@@ -125,7 +125,7 @@ def _check_multilabel(source: Source, options: TrainOptions) -> None:
     """Refuse options that need exactly one label per row, if rows may have several."""
     if not source.features.multilabel:
         return
-    for name in ("class_weight", "target", "multiclass", "tune"):
+    for name in ("class_weight", "multiclass", "tune"):
         if getattr(options, name) not in (None, "ovr"):
             raise OptionError(f"{name} is for one label per row, and here a row may have several")
 

@@ -29,7 +29,7 @@ class Explanation:
     contributions : array (features, problems)
         Value times weight; one problem for two classes, else one per class.
     bias : array (problems,)
-    threshold : float
+    threshold : float, or one per label
         The score above which the second of two classes, or one of several labels, is predicted.
     multilabel : bool
         Whether a row may have several labels, or none.
@@ -46,7 +46,7 @@ class Explanation:
     features: list[str | int]
     contributions: npt.NDArray[Any]
     bias: npt.NDArray[Any]
-    threshold: float = 0.0
+    threshold: Any = 0.0
     multilabel: bool = False
     cuts: tuple[float, ...] = ()
 

@@ -64,8 +64,8 @@ class Model:
         Of the weights in its file; see :meth:`compressed`.
     calibration : Calibration or None
         From scores to probabilities; None if no rows were held out.
-    threshold : float
-        The second of two classes is predicted above this score.
+    threshold : float, or array (classes,)
+        The second of two classes is predicted above this score, or of several labels each one.
     head : Head or None
         From the sums of weights to scores, if these are not the same: in some models of fastText,
         whose features have vectors as their weights.
@@ -94,7 +94,7 @@ class Model:
     package: str = __version__
     precision: str = "float32"
     calibration: Calibration | None = None
-    threshold: float = 0.0
+    threshold: Any = 0.0
     head: Head | None = None
 
     @property

@@ -108,7 +108,7 @@ def _content(model: Model) -> tuple[Arrays, dict[str, Any]]:
         "words": model.words,
         "precision": model.precision,
         "calibration": None if model.calibration is None else model.calibration.to_json(),
-        "threshold": model.threshold,
+        "threshold": np.asarray(model.threshold).tolist(),
     }
     # Differences modulo 2**32: those of sorted columns are small and compress to a quarter.
     arrays = {"columns": np.diff(model.columns, prepend=np.uint32(0)), "bias": model.bias}
@@ -218,7 +218,7 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
         package=str(about["package"]),
         precision=precision,
         calibration=_calibration(about, len(classes), features.multilabel),
-        threshold=_threshold(about),
+        threshold=_threshold(about, len(classes) if features.multilabel else 0),
         head=head,
     )
 
@@ -232,11 +232,15 @@ def _calibration(about: dict[str, Any], n_classes: int, multilabel: bool) -> Cal
     return calibration
 
 
-def _threshold(about: dict[str, Any]) -> float:
+def _threshold(about: dict[str, Any], labels: int) -> float | Array:
+    """The threshold, or with several labels per row perhaps that of each."""
     threshold = about["threshold"]
-    if type(threshold) not in (int, float) or not math.isfinite(threshold):
+    each = threshold if isinstance(threshold, list) else [threshold]
+    if isinstance(threshold, list) and len(threshold) != labels:
+        raise ValueError(f"{len(threshold)} thresholds are not those of {labels} labels")
+    if not all(type(number) in (int, float) and math.isfinite(number) for number in each):
         raise ValueError("the threshold is not a finite number")
-    return float(threshold)
+    return np.array(each, np.float64) if isinstance(threshold, list) else float(threshold)
 
 
 def check_columns(columns: Array, count: int) -> None:
