@@ -23,6 +23,7 @@ import time
 import traceback
 from collections import Counter
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -56,12 +57,13 @@ _ABOUT_THE_VERDICT = (
 _EDGES = [2**31, 2**53, 2**63, 2**64, 2**31 - 1, 2**63 - 1]
 _FLOATS = [5e-324, -5e-324, 1e-308, 0.0007, 0.0005, 0.1, 1 / 3, 1e16, 1e300, -1e300, 0.5, -0.0]
 _FLOATS += [float(2**53), float(2**63), 1e22, 1e23]
+_DIGITS_ALONE = dict.fromkeys(map(ord, "[], "))
 Rows = list[list[Any]]
 
 
 @dataclass(frozen=True)
 class Case:
-    """Rows of integers, doubles and fractions, their labels, and how checkers are asked."""
+    """Rows of integers, doubles, decimals and fractions, their labels, and how checkers are asked."""
 
     kind: str
     rows: Rows
@@ -86,13 +88,16 @@ def _cell(family: int, g: np.random.Generator) -> Any:
         return float(np.nextafter(small + 0.0007, g.choice([-np.inf, np.inf])))
     if family == 5:
         return round(float(g.normal()), int(g.integers(1, 6)))
+    if family == 6:
+        digits = int(g.choice([1, 3, 16, 17, 25]))
+        return Decimal(f"{small}.{g.integers(0, 10, digits).tolist()}".translate(_DIGITS_ALONE))
     return Fraction(int(g.integers(-9, 10)), _EDGES[g.integers(len(_EDGES))] + int(g.integers(4)))
 
 
 def _draw(g: np.random.Generator) -> tuple[Rows, list[str]]:
     """Rows whose columns are of one family or mixed, sometimes on a line, and their labels."""
     n, d = int(g.integers(2, 8)), int(g.integers(1, 4))
-    families = g.integers(0, 7 if g.random() < 0.3 else 6, d)
+    families = g.integers(0, 8 if g.random() < 0.3 else 7, d)
     mixed = g.random() < 0.3
     rows = [[_cell(int(g.choice(families)) if mixed else int(f), g) for f in families]
             for _ in range(n)]  # fmt: skip
@@ -117,21 +122,29 @@ def _draw(g: np.random.Generator) -> tuple[Rows, list[str]]:
 
 
 def _spelled(x: Any, g: np.random.Generator) -> str:
-    """A number as a cell: whole numbers as they are, doubles by their digits."""
-    if isinstance(x, int):
+    """A number as a cell: whole numbers and decimals as they are, doubles by their digits."""
+    if not isinstance(x, float):
         return f"{'+' if x >= 0 and g.random() < 0.05 else ''}{x}"
     return str(g.choice([repr(x), f"{x:.17e}", f" {x!r} "]))
 
 
-def _table_text(rows: Rows, labels: list[str], delimiter: str, g: np.random.Generator) -> str:
+def _meant(cells: list[list[str]], exact: bool) -> Rows:
+    """The numbers that cells stand for: decimals or, unless `exact`, the nearest doubles."""
+    return [[Fraction(Decimal(x.strip()) if exact or x.strip("+-").isdigit() else float(x))
+             for x in row] for row in cells]  # fmt: skip
+
+
+def _table_text(
+    cells: list[list[str]], labels: list[str], delimiter: str, g: np.random.Generator
+) -> str:
     file = io.StringIO()
     quoting = csv.QUOTE_ALL if delimiter != "\t" and g.random() < 0.2 else csv.QUOTE_MINIMAL
     end = str(g.choice(["\n", "\r\n"]))
     writer = csv.writer(file, delimiter=delimiter, lineterminator=end, quoting=quoting)
     if g.random() < 0.7:
-        writer.writerow([*(f"x{j}" for j in range(len(rows[0]))), "class"])
-    for row, label in zip(rows, labels, strict=True):
-        writer.writerow([*(_spelled(x, g) for x in row), label])
+        writer.writerow([*(f"x{j}" for j in range(len(cells[0]))), "class"])
+    for row, label in zip(cells, labels, strict=True):
+        writer.writerow([*row, label])
     return ("\ufeff" if g.random() < 0.1 else "") + file.getvalue()
 
 
@@ -157,32 +170,39 @@ def _exact(array: Any, rows: Rows) -> bool:
     return all(abs(a) != np.inf and Fraction(a) == Fraction(b) for a, b in pairs)
 
 
-def container(rows: Rows, labels: list[str], folder: Path, g: np.random.Generator) -> Any:
-    """The kind, the data and the file of a container that holds the numbers; None if it cannot."""
+def container(
+    rows: Rows, labels: list[str], folder: Path, exact: bool, g: np.random.Generator
+) -> Any:
+    """The kind, the rows, the data and the file of a container that holds them, or None.
+
+    The rows of a text file are what is written there: decimals if `exact`, or the nearest doubles.
+    """
     kind = str(g.choice([
         "csv", "csv", "semicolons", "tsv", "jsonl", "parquet", "arrow", "svmlight", "list", "tuple",
         "objects", "array", "array", "sparse", "pandas", "pandas objects", "polars", "table",
     ]))  # fmt: skip
     columns = _columns(rows)
     plain = all(column.dtype != object for column in columns)
-    whole_or_double = all(type(x) in (int, float) for row in rows for x in row)
+    decimals = all(type(x) in (int, float, Decimal) for row in rows for x in row)
     names = [f"x{j}" for j in range(len(columns))]
-    if kind in ("csv", "semicolons", "tsv") and whole_or_double:
+    if kind in ("csv", "semicolons", "tsv") and decimals:
         file = folder / ("rows.tsv" if kind == "tsv" else "rows.csv")
         delimiter = {"csv": ",", "semicolons": ";", "tsv": "\t"}[kind]
-        file.write_bytes(_table_text(rows, labels, delimiter, g).encode())
-        return kind, None, file
-    if kind == "jsonl" and whole_or_double:
-        file = folder / "rows.jsonl"
-        lines = [{**dict(zip(names, row, strict=True)), "class": label}
-                 for row, label in zip(rows, labels, strict=True)]  # fmt: skip
-        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        return kind, None, file
+        cells = [[_spelled(x, g) for x in row] for row in rows]
+        file.write_bytes(_table_text(cells, labels, delimiter, g).encode())
+        return kind, _meant(cells, exact), None, file
+    if kind == "jsonl" and decimals:
+        file, cells = folder / "rows.jsonl", [[str(x) for x in row] for row in rows]
+        lines = ["".join(f'"{name}": {x}, ' for name, x in zip(names, row, strict=True))
+                 for row in cells]  # fmt: skip
+        pairs = zip(lines, labels, strict=True)
+        file.write_text("".join(f'{{{line}"class": {json.dumps(y)}}}\n' for line, y in pairs))
+        return kind, _meant(cells, exact), None, file
     if kind in ("parquet", "arrow") and plain:
         file, table = folder / f"rows.{kind}", pa.table([*columns, labels], names=[*names, "class"])
         write = pa.parquet.write_table if kind == "parquet" else pa.feather.write_feather
         write(table, str(file))
-        return kind, None, file
+        return kind, rows, None, file
     if kind == "svmlight" and set(labels) <= {"0", "-1", "1"}:
         doubles = np.array([[float(x) for x in row] for row in rows])
         if _exact(doubles, rows) and doubles[:, -1].any():
@@ -190,13 +210,13 @@ def container(rows: Rows, labels: list[str], folder: Path, g: np.random.Generato
             lines = [f"{label} " + " ".join(f"{j + 1}:{x!r}" for j, x in enumerate(row) if x)
                      for label, row in zip(labels, doubles.tolist(), strict=True)]  # fmt: skip
             file.write_text("\n".join(lines) + "\n")
-            return kind, None, file
+            return kind, rows, None, file
     if kind == "list":
-        return kind, rows, None
+        return kind, rows, rows, None
     if kind == "tuple":
-        return kind, tuple(map(tuple, rows)), None
+        return kind, rows, tuple(map(tuple, rows)), None
     if kind == "objects":
-        return kind, np.array(rows, dtype=object), None
+        return kind, rows, np.array(rows, dtype=object), None
     if kind in ("array", "sparse"):
         types = [np.int8, np.int32, np.int64, np.uint64, np.float32, np.float64]
         dtype = np.dtype(types[g.integers(len(types))])
@@ -209,15 +229,15 @@ def container(rows: Rows, labels: list[str], folder: Path, g: np.random.Generato
             return None
         forms = [sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.lil_array]
         if kind == "sparse":
-            return kind, forms[g.integers(len(forms))](array), None
-        return f"array of {dtype}", np.asfortranarray(array) if g.random() < 0.3 else array, None
+            return kind, rows, forms[g.integers(len(forms))](array), None
+        return f"array of {dtype}", rows, np.asfortranarray(array) if g.random() < 0.3 else array, None
     frame = dict(zip(names, columns, strict=True))
     if kind == "pandas objects":
-        return kind, pd.DataFrame(frame, dtype=object), None
+        return kind, rows, pd.DataFrame(frame, dtype=object), None
     if kind == "pandas":
-        return kind, pd.DataFrame(frame), None
+        return kind, rows, pd.DataFrame(frame), None
     if kind in ("polars", "table") and plain:
-        return kind, pl.DataFrame(frame) if kind == "polars" else pa.table(frame), None
+        return kind, rows, pl.DataFrame(frame) if kind == "polars" else pa.table(frame), None
     return None
 
 
@@ -225,19 +245,20 @@ def draw_case(folder: Path, g: np.random.Generator) -> Case:
     """A case with its honest certificate."""
     while True:
         rows, labels = _draw(g)
-        made = container(rows, labels, folder, g)
+        exact = bool(g.random() < 0.8)
+        made = container(rows, labels, folder, exact, g)
         if made is not None:
             break
-    kind, X, file = made
+    kind, rows, X, file = made
     y, source = labels, None
     if file is not None:
         label = None if kind == "svmlight" else "class"
         try:
-            table = read_arrays(file, label)
+            table = read_arrays(file, label, exact=exact)
         except DataError:  # without a header
-            table = read_arrays(file, -1)
-        X, y = table.X, table.y
-        source = CertificateSource(table.label, table.header, table.columns)
+            table = read_arrays(file, -1, exact=exact)
+        X, y, numbers = table.X, table.y, "decimals" if exact else "doubles"
+        source = CertificateSource(table.label, table.header, table.columns, numbers)
     options = {
         "fit_intercept": bool(g.random() < 0.8),
         "strategy": str(g.choice(["ovr", "ovo"])),
@@ -347,7 +368,7 @@ def shifted(case: Case, g: np.random.Generator, folder: Path) -> Case | None:
     elif isinstance(x, float):
         rows[i][j] = float(np.nextafter(x, g.choice([-1e308, 1e308])))
     else:
-        rows[i][j] = x + int(g.choice([-1, 1]))
+        rows[i][j] = Fraction(x) + int(g.choice([-1, 1]))
     X = np.array(rows, dtype=object)
     with_intercept = case.record.get("certificates", [case.record])[0]["fit_intercept"]
     strategy = case.record.get("strategy", "ovr")
@@ -377,8 +398,8 @@ def torture(count: int, seed: int, seconds: float = float("inf")) -> Counter[str
             questions = [("honest", case, case.record), ("honest", neighbour, neighbour.record)]
             questions += [("moved", neighbour, transplanted(case, neighbour))]
             questions += [("moved", case, transplanted(neighbour, case))]
-            questions += [("tampered", case, tamper(case.record, earlier, g)) for _ in range(20)]
-            questions += [("invented", case, invent(case.record, g)) for _ in range(20)]
+            questions += [("tampered", case, tamper(case.record, earlier, g)) for _ in range(100)]
+            questions += [("invented", case, invent(case.record, g)) for _ in range(100)]
             outcomes[f"container: {case.kind}"] += 1
             for what, about, record in questions[: count - asked]:
                 outcome = compare(about, record, folder)

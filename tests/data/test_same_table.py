@@ -28,9 +28,9 @@ DECIMALS = st.decimals(
 ).map(str)
 
 
-def written(value):
-    """The number that a cell stands for: integers are exact, decimal fractions nearest doubles."""
-    return Fraction(int(value)) if value.lstrip("-").isdigit() else Fraction(float(value))
+def meant(value, exact):
+    """The number that a cell stands for: itself, or for decimals unless `exact` a double."""
+    return Fraction(value if exact or value.lstrip("-").isdigit() else float(value))
 
 
 def write(folder, format, cells, labels):
@@ -64,18 +64,20 @@ def write(folder, format, cells, labels):
         max_size=8,
     ).filter(lambda rows: len({label for *_, label in rows}) > 1),
     st.sampled_from(["csv", "jsonl", "parquet"]),
+    st.booleans(),
 )
-def test_certificates_and_training_read_the_same_file_alike(tmp_path_factory, rows, format):
+def test_certificates_and_training_read_the_same_file_alike(tmp_path_factory, rows, format, exact):
     cells, labels = [row[:2] for row in rows], [row[2] for row in rows]
     path = write(tmp_path_factory.mktemp("same"), format, cells, labels)
-    table = read_arrays(path, "label", header=True if format == "csv" else None)
+    header = True if format == "csv" else None
+    table = read_arrays(path, "label", header=header, exact=exact)
     values = [[Fraction(value) for value in row] for row in table.X.tolist()]
-    assert values == [list(map(written, row)) for row in cells]
+    assert values == [[meant(value, exact) for value in row] for row in cells]
     # The same classes: whatever their type, labels are equal where their texts are.
     classes = dict(zip(table.y.tolist(), labels, strict=True))
     assert [classes[label] for label in table.y.tolist()] == labels
     assert len(classes) == len(set(labels))
-    source = open_data(path, label="label", header=True if format == "csv" else None)
+    source = open_data(path, label="label", header=header)
     codes = np.concatenate([batch.labels for batch in source])
     assert [source.classes[code] for code in codes] == labels
     result = verify(certify(table.X, table.y), table.X, table.y)
@@ -118,11 +120,24 @@ def test_files_of_integers_and_of_fractions_are_one_exact_column(tmp_path):
     assert table.X.ravel().tolist() == [LARGE + 1, 3, 0.5, 1.5]
 
 
-def test_parquet_decimals_are_the_nearest_doubles(tmp_path):
+def test_parquet_decimals_are_exact_or_the_nearest_doubles(tmp_path):
     values = [Decimal("0.1"), Decimal("0.10000000000000000001"), Decimal("7")]
     table = pa.table({"x": pa.array(values, pa.decimal128(38, 20)), "label": [0, 1, 1]})
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
     assert read_arrays(tmp_path / "a.parquet").X.ravel().tolist() == [0.1, 0.1, 7]
+    exact = read_arrays(tmp_path / "a.parquet", exact=True).X.ravel().tolist()
+    assert exact == list(map(Fraction, values))
+
+
+@pytest.mark.parametrize("number", ["1e-99999999", "1e-1000", f"0.{'1' * 1000}"])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_decimals_that_would_fill_the_memory_are_refused(tmp_path, name, number):
+    lines = {"a.csv": f"x,label\n1,a\n{number},b\n"}
+    lines["a.jsonl"] = f'{{"x": 1, "label": "a"}}\n{{"x": {number}, "label": "b"}}\n'
+    (tmp_path / name).write_text(lines[name])
+    with pytest.raises(DataError, match=r"line [23].*: expected a number of at most 1,000 char"):
+        read_arrays(tmp_path / name, exact=True)
+    assert read_arrays(tmp_path / name).X.tolist() == [[1.0], [float(number)]]
 
 
 def test_large_labels_of_svmlight_lines_are_kept_and_rounded_values_refused(tmp_path):

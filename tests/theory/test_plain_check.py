@@ -39,9 +39,9 @@ def folder(tmp_path, monkeypatch):
 def make(text, label="y", file="d.csv", **options):
     """The record of the certificate of a file, which is written along with its proof."""
     Path(file).write_text(text)
-    table = read_arrays(file, label)
+    table = read_arrays(file, label, exact=True)
     certificate = certify(table.X, table.y, **options)
-    source = CertificateSource(table.label, table.header, table.columns)
+    source = CertificateSource(table.label, table.header, table.columns, "decimals")
     certificate.with_source(source).save("proof.json")
     return json.loads(Path("proof.json").read_text())
 
@@ -95,6 +95,8 @@ def test_a_copy_of_the_file_runs_without_the_package(folder):
         ("x|y\n1|a\n2|b\n3|a\n", "inseparable"),
         ("9007199254740993,a\n9007199254740992,b\n0.5,b\n", "separable"),
         (f"x,y\n{'9' * 300},a\n{'9' * 299}8,b\n", "separable"),
+        ("x,y\n0.1,a\n0.10000000000000000001,b\n0.1000000000000000000099,a\n", "separable"),
+        ("x,z,y\n0.1,0.7,a\n0.3,0.1,a\n0.2,0.4,b\n", "inseparable"),
         ("x,y\n5e-324,a\n-5e-324,b\n0,b\n", "separable"),
         ('x,y\n"1","a ""b"""\n2,"c\n d"\n', "separable"),
     ],
@@ -140,11 +142,16 @@ def test_the_forgery_about_denominators_of_2_to_the_63_is_refuted(folder):
 
 
 def test_certificates_of_older_versions_are_proven(folder):
-    record = make("x,y\n1,a\n2,b\n")
-    for version, fields in ((2, ["replaced"]), (1, ["replaced", "balance"])):
-        write({k: v for k, v in record.items() if k not in fields} | {"version": version})
-        prove("proof.json", "d.csv")
-    write(record | {"version": 4})
+    record = make("x,y\n0.25,a\n2,b\n")
+    del record["source"]["numbers"]
+    for version, fields in ((3, []), (2, ["replaced"]), (1, ["replaced", "balance"])):
+        older = {k: v for k, v in record.items() if k not in fields} | {"version": version}
+        write(older | {"seal": seal(older)})
+        assert "column 'y', decimals as the nearest doubles:\nsepara" in prove("proof.json", "d.csv")
+        answer = CliRunner().invoke(app, ["verify", "proof.json", "d.csv"])
+        assert answer.exit_code == 0, answer.output
+        assert "Decimals are taken as the nearest doubles." in answer.output
+    write(record | {"version": 5})
     with pytest.raises(NotProvenError, match="its format is unknown"):
         prove("proof.json", "d.csv")
 

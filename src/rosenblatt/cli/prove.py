@@ -32,8 +32,8 @@ def certify(
 ) -> None:
     """Decide whether a hyperplane separates the classes, and prove it.
 
-    Integers are read exactly, decimal fractions as the nearest double; svmlight files may hold
-    doubles only. Labels are text: 1, 01 and 1.0 are three classes.
+    Integers and decimals are the numbers that stand in the file; those of svmlight files are the
+    nearest doubles. Labels are text: 1, 01 and 1.0 are three classes.
 
     Examples:
 
@@ -49,10 +49,11 @@ def certify(
 
     if out is not None:
         check_output(out, expand_paths(files), "certificate")
-    table = read_arrays(files, label, format=format, header=header)
+    table = read_arrays(files, label, format=format, header=header, exact=True)
+    numbers = "decimals" if table.label else "doubles"  # svmlight has no label column
     certificate = decide(
         table.X, table.y, fit_intercept=intercept, strategy=strategy, time_limit=time_limit
-    ).with_source(CertificateSource(table.label, table.header, table.columns))
+    ).with_source(CertificateSource(table.label, table.header, table.columns, numbers))
     if json:
         typer.echo(json_module.dumps(certificate.to_dict()))
     else:
@@ -95,6 +96,7 @@ def verify(
         _verify_plainly(certificate, files, label, header, json)
     from rosenblatt.data import read_arrays
     from rosenblatt.theory import CertificateSet, load_certificate
+    from rosenblatt.theory.checker.report import OF_NUMBERS
     from rosenblatt.theory import verify as check
 
     loaded = load_certificate(certificate)
@@ -105,7 +107,8 @@ def verify(
         # A certificate may say that the first row is data, but not that it is a header: that
         # would hide a row.
         header = False if header is None and not source.header else header
-    table = read_arrays(files, label or named or None, format=format, header=header)
+    exact = source is None or source.numbers != "doubles"
+    table = read_arrays(files, label or named or None, format=format, header=header, exact=exact)
     if named and table.label not in (named, ""):
         message = f"the certificate is about the label column {shown(named)}"
         raise DataError(f"{message}, not about {shown(table.label)}", path=certificate)
@@ -120,7 +123,7 @@ def verify(
         typer.echo(json_module.dumps(answer | {"speaks_of": loaded.speaks_of}))
     elif result:
         say(f"PROVEN: {loaded.verdict}, {loaded.speaks_of}; {result.reason}.")
-        say(f"Of {about}. Whole numbers are taken exactly, all others as the nearest double.")
+        say(f"Of {about}. {OF_NUMBERS['decimals' if exact and table.label else 'doubles']}")
     elif result.holds:
         say(f"NOT PROVEN for this file: {loaded.verdict}; {result.reason}.", err=True)
     else:

@@ -6,6 +6,9 @@ import io
 import json
 import re
 from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
 from itertools import chain
 from math import isfinite
 from pathlib import Path
@@ -17,13 +20,13 @@ import pyarrow.compute as pc
 
 from rosenblatt.data.arrow_tables import Chunk, check_chunk
 from rosenblatt.data.bytes import Block
-from rosenblatt.data.cells import label_strings, to_numbers, trimmed_strings
+from rosenblatt.data.cells import label_strings, plain_strings, to_numbers, trimmed_strings
 from rosenblatt.data.columns import Column
 from rosenblatt.data.open import label_name, reader_of
 from rosenblatt.data.readers import Piece, Reader
 from rosenblatt.data.source import in_order
 from rosenblatt.data.sparse_lines import plain_number, read_sparse
-from rosenblatt.errors import DataError
+from rosenblatt.errors import DataError, shown
 
 _MOST_BITS = 31
 _MOST_UNPACKED, _MOST_PACKED = 16 << 20, 100  # bytes, and the ratio beyond that
@@ -31,6 +34,9 @@ _MOST_COLUMNS = 1 << 22  # each has a name, and a weight in a certificate
 # Doubles hold all integers below this one.
 _LARGE = 2**53
 _INTEGER = re.compile("[+-]?[0-9]+")
+# Numbers of more characters or digits of the exponent would fill the memory as fractions.
+_DECIMAL = re.compile("[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?0*[0-9]{1,3})?")
+_LONGEST = 1000
 _LONG_VALUE = re.compile(rb":([+-]?[0-9]{16,})(?=[\s#]|$)")
 
 
@@ -40,8 +46,8 @@ class Arrays(NamedTuple):
     Attributes
     ----------
     X : array or sparse matrix
-        Integers are exact (int64, or objects if some do not fit a double); decimal fractions are
-        the nearest doubles.
+        Integers are exact (int64, or objects if some do not fit a double); decimals are the nearest
+        doubles, or with `exact` fractions if some are not doubles.
     y : array
         Labels are text, as for :func:`open`: `1`, `01` and `1.0` are three classes. They are
         integers or floats here only if the text of all labels can be told from these.
@@ -72,6 +78,7 @@ def read_arrays(
     row_names: bool = False,
     most_cells: int | None = None,
     name: str = "<stream>",
+    exact: bool = False,
 ) -> Arrays:
     """Read all rows of files, or of a table in memory, as numbers with labels.
 
@@ -93,6 +100,9 @@ def read_arrays(
         The most cells that a file may have.
     name : str
         The name of a binary file in messages.
+    exact : bool
+        Whether decimals in text, and Arrow's decimals, are the numbers that stand there. Those of
+        svmlight files are the nearest doubles in any case.
 
     Returns
     -------
@@ -114,11 +124,11 @@ def read_arrays(
     if reader.format == "vw":
         message = "vw files hold features by name, not a table"
         raise DataError(message, path=reader.files[0])
-    return _table(reader, label, row_names, most_cells)
+    return _table(reader, label, row_names, most_cells, exact)
 
 
 def _table(
-    reader: Reader, label: str | int | None, row_names: bool, most_cells: int | None
+    reader: Reader, label: str | int | None, row_names: bool, most_cells: int | None, exact: bool
 ) -> Arrays:
     head, path = reader.head(), reader.files[0]
     chosen = label_name(label, head.column_names, path)
@@ -133,7 +143,7 @@ def _table(
         chunk = piece()
         assert isinstance(chunk, Chunk)
         check_chunk(chunk, tuple(Column(name, "number") for name in others), chosen, skip=False)
-        numbers = [_numbers(chunk, name) for name in others]
+        numbers = [_numbers(chunk, name, exact) for name in others]
         labels = label_strings(chunk.table[chosen]).to_pylist()
         names = []
         if name_column is not None:
@@ -151,7 +161,7 @@ def _table(
     blocks, labels, names, _ = zip(*parts, strict=True)
     numbers = [np.concatenate(_as_one_type(column)) for column in zip(*blocks, strict=True)]
     if reader.format == "jsonl":
-        numbers = _exact_json(reader, others, numbers)
+        numbers = _exact_json(reader, others, numbers, exact)
     return Arrays(
         np.column_stack(_as_one_type(numbers)),
         _plain_labels(list(chain.from_iterable(labels))),
@@ -180,8 +190,8 @@ def _check_packing(reader: Reader, unpacked: int) -> None:
         )
 
 
-def _numbers(chunk: Chunk, name: str) -> np.ndarray:
-    """A column of numbers, exact if integers; DataError if a value is missing or none."""
+def _numbers(chunk: Chunk, name: str, exact: bool) -> np.ndarray:
+    """A column of numbers; DataError if a value is missing or none."""
     column = chunk.table[name]
     kind = column.type
     if pa.types.is_nested(kind) or pa.types.is_temporal(kind):
@@ -196,21 +206,43 @@ def _numbers(chunk: Chunk, name: str) -> np.ndarray:
         return numbers
     if pa.types.is_boolean(kind):
         return numbers.astype(np.int64)
-    if pa.types.is_decimal(kind):  # Arrow's doubles are not the nearest ones
-        ratios = [(value, *value.as_integer_ratio()) for value in column.to_pylist()]
-        return _narrowest([p if q == 1 else float(value) for value, p, q in ratios])
     cells = column if pa.types.is_integer(kind) else trimmed_strings(column)
     if np.array_equal(numbers, np.floor(numbers)):
         with suppress(pa.ArrowInvalid):  # 1e3 is not written as an integer
             return pc.cast(cells, pa.int64()).to_numpy(zero_copy_only=False)
-    if np.abs(numbers).max(initial=0) < _LARGE:
+    # Arrow's doubles of its decimals are not the nearest ones.
+    if not exact and not pa.types.is_decimal(kind) and np.abs(numbers).max(initial=0) < _LARGE:
         return numbers
-    pairs = zip(map(str, cells.to_pylist()), numbers.tolist(), strict=True)
-    return _narrowest([int(text) if _INTEGER.fullmatch(text) else x for text, x in pairs])
+    spelled = plain_strings(cells).dictionary_encode()
+    values = []
+    for code, text in enumerate(spelled.dictionary.to_pylist()):
+        try:
+            values.append(_number(text, exact))
+        except ValueError as error:
+            line = chunk.line_of(pc.index(spelled.indices, code).as_py())
+            raise DataError(str(error), path=chunk.path, line=line, column=name) from None
+    return _narrowest(values)[spelled.indices.to_numpy(zero_copy_only=False)]
+
+
+def _number(text: str, exact: bool) -> int | float | Fraction:
+    """The number that a text spells, if `exact`; else integers exactly, and the nearest doubles.
+
+    >>> _number("0.1", exact=True), _number("0.1", exact=False), _number("1e1", exact=True)
+    (Fraction(1, 10), 0.1, 10)
+    """
+    if len(text) > _LONGEST or not _DECIMAL.fullmatch(text):
+        raise ValueError(
+            f"expected a number of at most {_LONGEST:,} characters whose exponent is below 1000, "
+            f"found {shown(text)}"
+        )
+    if not exact and not _INTEGER.fullmatch(text):
+        return float(text)
+    numerator, denominator = Decimal(text).as_integer_ratio()
+    return numerator if denominator == 1 else Fraction(numerator, denominator)
 
 
 def _narrowest(values: list[Any]) -> np.ndarray:
-    """Integers and floats as an array: of int64, else of doubles, else of objects."""
+    """Numbers as an array: of int64, else of doubles, else of objects."""
     if all(type(value) is int for value in values):
         fits = all(-(2**63) <= value < 2**63 for value in values)
         return np.array(values, dtype=np.int64 if fits else object)
@@ -227,19 +259,31 @@ def _as_one_type(arrays: Any) -> list[np.ndarray]:
     return list(arrays)
 
 
-def _exact_json(reader: Reader, names: list[str], columns: list[np.ndarray]) -> list[np.ndarray]:
-    """The columns of JSON lines with the integers that Arrow made doubles of as they stand there.
+def _exact_json(
+    reader: Reader, names: list[str], columns: list[np.ndarray], exact: bool
+) -> list[np.ndarray]:
+    """The columns of JSON lines with the numbers that Arrow made doubles of as they stand there.
 
-    Arrow does so beside decimal fractions, and with integers that are not of 64 bits.
+    These are decimals, if `exact`; integers beside decimals, and integers not of 64 bits.
     """
     floats = [k for k, column in enumerate(columns) if column.dtype.kind == "f"]
-    rounded = [k for k in floats if np.abs(columns[k]).max(initial=0) >= _LARGE]
+    rounded = [k for k in floats if exact or np.abs(columns[k]).max(initial=0) >= _LARGE]
     if not rounded:
         return columns
-    lines = (json.loads(line) for block in reader.blocks() for _, line in block.filled_lines())
-    rows = [[line[names[k]] for k in rounded] for line in lines]
-    exact = dict(zip(rounded, zip(*rows, strict=True), strict=True))
-    return [_narrowest(list(exact[k])) if k in exact else x for k, x in enumerate(columns)]
+    number = partial(_number, exact=exact)
+    rows: list[list[Any]] = []
+    for block in reader.blocks():
+        for line, text in block.filled_lines():
+            try:
+                record = json.loads(text, parse_float=number, parse_int=number)
+            except ValueError as error:
+                raise DataError(str(error), path=block.path, line=line) from None
+            cells = [record[names[k]] for k in rounded]
+            rows.append([number(cell.strip()) if isinstance(cell, str) else cell for cell in cells])
+    read = dict(zip(rounded, map(list, zip(*rows, strict=True)), strict=True))
+    if any(not np.array_equal(np.array(read[k], float), columns[k]) for k in rounded):
+        raise DataError("a field occurs twice in a line, or the file was changed while it was read")
+    return [_narrowest(read[k]) if k in read else x for k, x in enumerate(columns)]
 
 
 def _plain_labels(labels: list[str]) -> np.ndarray:

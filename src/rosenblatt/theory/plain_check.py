@@ -4,10 +4,10 @@ This file needs the standard library alone, can be copied anywhere and read in t
 
     python plain_check.py proof.json data.csv [LABEL]
 
-A cell that is a whole number is taken exactly, any other as the nearest double; labels are text. A
-row x of a class on the side s, 1 or -1, stands for z = s·(x, 1), or s·x if hyperplanes have no
-intercept. The row is on the right side of a hyperplane v if z·v > 0, on its wrong side if z·v < 0,
-and lies on it if z·v = 0. The verdicts are:
+Numbers are those that stand in the cells, labels are text. (A proof may say that decimals are the
+nearest doubles instead; then the answer says so.) A row x of a class on the side s, 1 or -1, stands
+for z = s·(x, 1), or s·x if hyperplanes have no intercept. The row is on the right side of a
+hyperplane v if z·v > 0, on its wrong side if z·v < 0, and lies on it if z·v = 0. The verdicts are:
 
 - separable: some v has all rows on their right sides;
 - quasi-separable: none has, but some has no row on its wrong side, and not all rows lie on it;
@@ -55,7 +55,7 @@ def _certificates(record: dict[str, Any]) -> list[dict[str, Any]]:
     is_set = record["format"] == "rosenblatt-certificates"
     parts = record["certificates"] if is_set else [record]
     kinds = {(c["format"], c["version"]) for c in parts}
-    _require(kinds <= {("rosenblatt-certificate", v) for v in (1, 2, 3)}, "its format is unknown")
+    _require(kinds <= {("rosenblatt-certificate", v) for v in (1, 2, 3, 4)}, "its format is unknown")
     if is_set:
         _require(record["version"] == 4, "the set does not say whether it is complete")
         sides = [sorted(c["positive"] + c["negative"]) for c in parts]
@@ -68,11 +68,11 @@ def _certificates(record: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 # 2. The rows.
-def _number(cell: str) -> Fraction:
+def _number(cell: str, exact: bool) -> Fraction:
     text = cell.strip()
-    spelled = re.fullmatch("[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?", text)
+    spelled = re.fullmatch("[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?0*[0-9]{1,3})?", text)
     _require(spelled and abs(float(text)) < float("inf"), f"{cell!a} is not a finite number")
-    return Fraction(_whole(text) if re.fullmatch("[+-]?[0-9]+", text) else float(text))
+    return Fraction(Decimal(text) if exact or text.lstrip("+-").isdigit() else float(text))
 
 
 def _is_number(name: str) -> bool:
@@ -82,7 +82,7 @@ def _is_number(name: str) -> bool:
         return False
 
 
-def _read_table(path: Path, label: str, header: bool | None) -> tuple[list[Row], list[str]]:
+def _read_table(path: Path, label: str, header: Any, exact: bool) -> tuple[list[Row], list[str]]:
     """The numbers of every row of a file, and its label."""
     text, delimiters = path.read_bytes().decode("utf-8-sig"), _DELIMITERS[path.suffix.lower()]
     _require(len(delimiters) > 1 or '"' not in text, "this TSV file has quotes: write a CSV file")
@@ -99,7 +99,7 @@ def _read_table(path: Path, label: str, header: bool | None) -> tuple[list[Row],
     _require(all(len(row) == len(names) > 1 for row in rows), "a row is too short or too long")
     labels = [row.pop(place).strip() for row in rows]
     _require(all(labels), "a label is missing")
-    return [[_number(cell) for cell in row] for row in rows], labels
+    return [[_number(cell, exact) for cell in row] for row in rows], labels
 
 
 # 3. The verdict.
@@ -169,13 +169,12 @@ def prove(proof: str, data: str, label: str | None = None, *, header: Any = None
     """
     try:
         _require(Path(data).suffix.lower() in _DELIMITERS, "only CSV and TSV files are read here")
-        record = json.loads(Path(proof).read_bytes().decode())
-        parts = _certificates(record)
-        source = parts[0]["source"] or {"label": "", "header": True}
-        named = source["label"] or label or "label"
+        parts = _certificates(json.loads(Path(proof).read_bytes().decode()))
+        source = parts[0]["source"] or {"label": "", "header": True, "numbers": "decimals"}
+        named, exact = source["label"] or label or "label", source.get("numbers") == "decimals"
         _require(label in (None, named), f"the proof is about column {named!a}, not {label!a}")
         header = header if header is not None or source["header"] else False
-        rows, labels = _read_table(Path(data), named, header)
+        rows, labels = _read_table(Path(data), named, header, exact)
         classes = {name for c in parts for name in [*c["positive"], *c["negative"]]}
         _require(set(labels) == classes, f"the proof is about the classes {sorted(classes)!a}")
         for certificate in parts:
@@ -184,7 +183,8 @@ def prove(proof: str, data: str, label: str | None = None, *, header: Any = None
         raise
     except Exception as error:  # the files are not what they should be
         raise NotProvenError(f"the proof or the rows cannot be read: {error!a}") from None
-    lines = [f"{data!a}, {len(rows)} rows, label column {named!a}:"]
+    of_numbers = "" if exact else ", decimals as the nearest doubles"
+    lines = [f"{data!a}, {len(rows)} rows, label column {named!a}{of_numbers}:"]
     for c in parts:
         origin = "" if c["fit_intercept"] else " through the origin"
         lines += [f"{c['verdict']}{origin}: {[*c['positive']]!a} against {[*c['negative']]!a}"]

@@ -78,12 +78,15 @@ class Replacement:
 class CertificateSource:
     """The columns of the file: the label's column, and the names of the other columns.
 
-    Names are for readers; the proof does not depend on them.
+    Names are for readers; the proof does not depend on them. `numbers` says what the decimals of a
+    file stand for: ``"decimals"``, the numbers that are written there, or ``"doubles"``, those
+    nearest to them, as in certificates of versions 1 to 3. It is empty for a data frame.
     """
 
     label: str
     header: bool
     columns: tuple[str, ...]
+    numbers: str = ""
 
 
 @dataclass(frozen=True, repr=False)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 FORMAT = "rosenblatt-certificate"
 SET_FORMAT = "rosenblatt-certificates"
-VERSION = 3
-READABLE = (1, 2, 3)
+VERSION = 4
+READABLE = (1, 2, 3, 4)
 # Sets of older versions have no seal: parts may be missing.
 SET_VERSION = 4
 # Fields added by each version, and their values in files of older versions.
@@ -139,6 +139,8 @@ def from_record(record: Mapping[str, Any]) -> Certificate:
         known = {name: value for name, value in record.items() if name not in _ENVELOPE}
         for since, added in _SINCE.items():
             known |= added if version < since else {}
+        if version < 4 and known["source"] is not None:
+            known["source"] = {**known["source"], "numbers": "doubles"}
         certificate: Certificate = _reader(Certificate)(known)
         check_fields(certificate)
     return certificate
@@ -152,7 +154,7 @@ def from_set_record(record: Mapping[str, Any]) -> CertificateSet:
         if not isinstance(record, Mapping) or record.get("format") != SET_FORMAT:
             raise DataError("this is not a set of rosenblatt certificates")
         version = record.get("version")
-        if type(version) is int and version in READABLE:
+        if type(version) is int and version < SET_VERSION:
             raise DataError(
                 f"a set of certificates of version {version} does not say whether parts of it are "
                 "missing: make it again with rosenblatt certify"

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import is_dataclass
+from functools import cache
 from types import UnionType
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 if TYPE_CHECKING:
     from rosenblatt.theory.checker.certificate import Certificate, Combination, Margin
 
+NUMBERS = ("", "decimals", "doubles")
 VERDICTS = ("separable", "quasi-separable", "undecided", "inseparable")
 
 
@@ -47,13 +49,17 @@ def check_fields(c: Certificate) -> None:
     _check(
         c.mistake_bound is None or c.radius is not None, "there is a mistake bound but no radius"
     )
-    named = c.source is None or len(c.source.columns) == c.n_columns
-    _check(named, "there is not one name per column")
+    if c.source is not None:
+        _check(len(c.source.columns) == c.n_columns, "there is not one name per column")
+        _check(c.source.numbers in NUMBERS, "what its decimals stand for is unknown")
 
 
 def _check(condition: bool, otherwise: str) -> None:
     if not condition:
         raise ValueError(otherwise)
+
+
+_hints = cache(get_type_hints)
 
 
 def _check_type(value: Any, hint: Any, name: str) -> None:
@@ -66,7 +72,7 @@ def _check_type(value: Any, hint: Any, name: str) -> None:
     actual = type(value)
     _check(actual is expected, f"{name}: expected {expected.__name__}, found {actual.__name__}")
     if is_dataclass(hint):
-        for field, inner in get_type_hints(hint).items():
+        for field, inner in _hints(hint).items():
             _check_type(getattr(value, field), inner, field)
     elif expected is tuple:
         inner = get_args(hint)[0]

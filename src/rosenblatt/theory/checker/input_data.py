@@ -153,12 +153,14 @@ def _check_finite(X: Any) -> None:
 
 def _fractions(X: NDArray[Any]) -> NDArray[Any]:
     exact = np.empty(X.shape, dtype=object)
-    for (i, j), value in np.ndenumerate(X):
+    for k, value in enumerate(X.ravel()):
         try:
-            exact[i, j] = fraction(value)
+            exact.flat[k] = value if type(value) is Fraction else fraction(value)
         except AttributeError:
+            i, j = divmod(k, X.shape[1])
             raise ValueError(f"row {i}, column {j}: expected a number, found {value!r}") from None
         except (ValueError, OverflowError):
+            i, j = divmod(k, X.shape[1])
             raise ValueError(
                 f"Input X contains NaN or infinity, first at row {i}, column {j}"
             ) from None

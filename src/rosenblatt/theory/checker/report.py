@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from rosenblatt.theory.checker.certificate import Certificate, Combination
 
 SHOWN = 8
+# What a certificate about a file says of the numbers in it.
+OF_NUMBERS = {
+    "decimals": "Decimals are taken as they stand in the file.",
+    "doubles": "Decimals are taken as the nearest doubles.",
+}
 
 
 def counted(count: int, noun: str) -> str:
@@ -66,6 +71,8 @@ def report(certificate: Certificate) -> str:
     one, other = side_text(c.negative), side_text(c.positive)
     rows = f"{counted(c.n_rows, 'row')}, numbered from 0, and {counted(c.n_columns, 'column')}"
     lines = [f"{c.verdict.upper()}: {_headline(c, one, other)}", f"Data: {rows}."]
+    if c.source is not None and c.source.numbers:
+        lines.append(OF_NUMBERS[c.source.numbers])
     if not c.exact and c.verdict != "undecided":
         lines.append("Not proven: this is what floating-point arithmetic suggests.")
     if c.verdict == "separable":

@@ -343,17 +343,15 @@ def _scale_doubles(A: Any, top: Floats, padded: bool) -> tuple[Any, Exponents, E
 
 def _scale_fractions(values: NDArray[Any], padded: bool) -> tuple[Floats, Exponents, Exponents]:
     """Scale an array of fractions, converted to doubles."""
-    exponents = np.full(values.shape, _ZERO_EXPONENT)
-    for place, q in np.ndenumerate(values):
-        if q:
-            exponents[place] = abs(q.numerator).bit_length() - q.denominator.bit_length()
+    flat = values.ravel().tolist()
+    sizes = [q.numerator.bit_length() - q.denominator.bit_length() for q in flat]
+    exponents = np.where(values != 0, np.array(sizes).reshape(values.shape), _ZERO_EXPONENT)
     top = exponents.max(axis=0)
     columns = np.where(top < _ZERO_EXPONENT // 2, 0, top)
     rows = _row_exponents((exponents - columns).max(axis=1), padded)
-    approx = np.empty(values.shape)
-    for (i, j), q in np.ndenumerate(values):
-        approx[i, j] = scaled_double(q, int(rows[i] + columns[j]))
-    return approx, columns, rows
+    scales = (rows[:, None] + columns).ravel().tolist()
+    approx = np.array(list(map(scaled_double, flat, scales)))
+    return approx.reshape(values.shape), columns, rows
 
 
 def _row_exponents(top: Exponents, padded: bool) -> Exponents:
