@@ -230,7 +230,12 @@ def container(
         forms = [sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.lil_array]
         if kind == "sparse":
             return kind, rows, forms[g.integers(len(forms))](array), None
-        return f"array of {dtype}", rows, np.asfortranarray(array) if g.random() < 0.3 else array, None
+        return (
+            f"array of {dtype}",
+            rows,
+            np.asfortranarray(array) if g.random() < 0.3 else array,
+            None,
+        )
     frame = dict(zip(names, columns, strict=True))
     if kind == "pandas objects":
         return kind, rows, pd.DataFrame(frame, dtype=object), None

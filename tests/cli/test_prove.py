@@ -47,7 +47,10 @@ def test_a_certificate_for_another_file_is_refuted(folder):
 def test_the_answer_names_the_file_and_the_label_column(folder):
     run("certify", "xor.csv", "--label", "y", "--out", "cert.json")
     checked = run("verify", "cert.json", "xor.csv")
-    assert "\nOf xor.csv, label column y. Decimals are taken as they stand in the file." in checked.output
+    assert (
+        "\nOf xor.csv, label column y. Decimals are taken as they stand in the file."
+        in checked.output
+    )
     answer = json.loads(run("verify", "cert.json", "xor.csv", "--json").output)
     assert (answer["label"], answer["speaks_of"]) == ("y", "class no against class yes")
     (folder / "other.csv").write_text(XOR.replace("1,1,no", "1,2,no"))

@@ -147,7 +147,9 @@ def test_certificates_of_older_versions_are_proven(folder):
     for version, fields in ((3, []), (2, ["replaced"]), (1, ["replaced", "balance"])):
         older = {k: v for k, v in record.items() if k not in fields} | {"version": version}
         write(older | {"seal": seal(older)})
-        assert "column 'y', decimals as the nearest doubles:\nsepara" in prove("proof.json", "d.csv")
+        assert "column 'y', decimals as the nearest doubles:\nsepara" in prove(
+            "proof.json", "d.csv"
+        )
         answer = CliRunner().invoke(app, ["verify", "proof.json", "d.csv"])
         assert answer.exit_code == 0, answer.output
         assert "Decimals are taken as the nearest doubles." in answer.output
