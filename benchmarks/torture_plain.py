@@ -63,7 +63,7 @@ Rows = list[list[Any]]
 
 @dataclass(frozen=True)
 class Case:
-    """Rows of integers, doubles, decimals and fractions, their labels, and how checkers are asked."""
+    """Rows of numbers of every kind, their labels, and how checkers are asked."""
 
     kind: str
     rows: Rows

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import rosenblatt
 from rosenblatt.errors import visible
 
 pty = pytest.importorskip("pty")
@@ -140,3 +143,42 @@ def test_no_command_shows_control_characters_of_names(tmp_path):
         assert code in ((1,) if name == "verify another" else (0, 1, 2)), (name, text)
     escaped = "".join(shown)
     assert all(visible(name) in escaped for name in NAMES)
+
+
+# Functions that print what needs no escaping: why.
+PRINTERS = {
+    "cli/__init__.py _print_version": "the version",
+    "cli/lines.py say": "the escaping function's own line",
+    "cli/progress.py _echo": "lines of `train`, escaped by its caller",
+    "cli/models.py inspect": "TSV for programs",
+    "cli/demo.py": "the rows of the package's own example",
+    "course/cells.py _run": "Python's output in a page",
+    "kernels/_unicode.py": "a table for developers",
+    "kernels/jit.py print_once": "sentences of the package",
+    "lab/server.py": "a port",
+    "serve/engine.py say": "a line of JSON",
+    "theory/plain_check.py": "names are written by !a",
+}
+
+
+def printing_calls(tree):
+    """Calls that write to a stream for people, with the name of the function they are in."""
+    inside = {}
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            inside |= dict.fromkeys(ast.walk(function), function.name)
+    for node in ast.walk(tree):
+        called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+        printers = ("print", "typer.echo", "typer.secho", "console.print")
+        if called in printers or called in ("sys.stderr.write", "sys.stdout.write"):
+            yield inside.get(node, ""), ast.unparse(node)
+
+
+def test_every_line_for_people_goes_through_the_escaping_function():
+    folder = Path(rosenblatt.__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        name = path.relative_to(folder).as_posix()
+        for function, call in printing_calls(ast.parse(path.read_text(encoding="utf-8"))):
+            escaped = "visible(" in call or "json" in call
+            if not (escaped or {name, f"{name} {function}"} & PRINTERS.keys()):
+                raise AssertionError(f"{name}, {function}: print with say(), or visible(): {call}")

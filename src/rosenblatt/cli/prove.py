@@ -96,8 +96,8 @@ def verify(
         _verify_plainly(certificate, files, label, header, json)
     from rosenblatt.data import read_arrays
     from rosenblatt.theory import CertificateSet, load_certificate
-    from rosenblatt.theory.checker.report import OF_NUMBERS
     from rosenblatt.theory import verify as check
+    from rosenblatt.theory.checker.report import OF_NUMBERS
 
     loaded = load_certificate(certificate)
     parts = list(loaded.values()) if isinstance(loaded, CertificateSet) else [loaded]

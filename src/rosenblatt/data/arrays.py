@@ -216,6 +216,8 @@ def _numbers(chunk: Chunk, name: str, exact: bool) -> np.ndarray:
     spelled = plain_strings(cells).dictionary_encode()
     values = []
     for code, text in enumerate(spelled.dictionary.to_pylist()):
+        if pa.types.is_decimal(kind) and "." in text:
+            text = text.rstrip("0").rstrip(".")  # 7.00 is a whole number there
         try:
             values.append(_number(text, exact))
         except ValueError as error:

@@ -55,9 +55,7 @@ def _certificates(record: dict[str, Any]) -> list[dict[str, Any]]:
     is_set = record["format"] == "rosenblatt-certificates"
     parts = record["certificates"] if is_set else [record]
     kinds = {(c["format"], c["version"]) for c in parts}
-    _require(
-        kinds <= {("rosenblatt-certificate", v) for v in (1, 2, 3, 4)}, "its format is unknown"
-    )
+    _require(kinds <= {("rosenblatt-certificate", v) for v in range(1, 5)}, "its format is unknown")
     if is_set:
         _require(record["version"] == 4, "the set does not say whether it is complete")
         sides = [sorted(c["positive"] + c["negative"]) for c in parts]
