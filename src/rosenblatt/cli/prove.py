@@ -118,12 +118,14 @@ def verify(
     result = check(loaded, table.X, table.y)
     column = f"label column {table.label}" if table.label else "labels at the start of lines"
     about = f"{' '.join(files)}, {column}"
+    numbers = "decimals" if exact and table.label else "doubles"
     if json:
         answer = asdict(result) | {"verdict": loaded.verdict, "label": table.label}
-        typer.echo(json_module.dumps(answer | {"speaks_of": loaded.speaks_of}))
+        answer |= {"numbers": numbers, "speaks_of": loaded.speaks_of}
+        typer.echo(json_module.dumps(answer))
     elif result:
         say(f"PROVEN: {loaded.verdict}, {loaded.speaks_of}; {result.reason}.")
-        say(f"Of {about}. {OF_NUMBERS['decimals' if exact and table.label else 'doubles']}")
+        say(f"Of {about}. {OF_NUMBERS[numbers]}")
     elif result.holds:
         say(f"NOT PROVEN for this file: {loaded.verdict}; {result.reason}.", err=True)
     else:

@@ -190,3 +190,16 @@ def test_however_sparse_rows_lie_in_memory_they_are_the_same(change):
 def test_bad_input_is_named(X, y, message):
     with pytest.raises(ValueError, match=message):
         certify(X, y)
+
+
+def test_numpys_numbers_of_several_types_are_not_compared_as_floats():
+    labels = [np.int64(2**53 + 1), np.float64(2**53), 0.5]
+    assert check_labels(labels, 3)[0] == [0.5, 2**53, 2**53 + 1]
+    assert check_labels(np.array(labels, dtype=object), 3)[0] == [0.5, 2**53, 2**53 + 1]
+    exact = check_matrix([[np.longdouble(0.5), 2**64 + 1]])
+    assert exact.tolist() == [[Fraction(1, 2), 2**64 + 1]]
+
+
+def test_masked_values_are_refused():
+    with pytest.raises(ValueError, match="masked values: fill them"):
+        check_matrix(np.ma.masked_array([[1.0], [2.0]], mask=[[0], [1]]))

@@ -72,7 +72,7 @@ def _check_type(value: Any, hint: Any, name: str) -> None:
     actual = type(value)
     _check(actual is expected, f"{name}: expected {expected.__name__}, found {actual.__name__}")
     if is_dataclass(hint):
-        for field, inner in _hints(hint).items():
+        for field, inner in _hints(expected).items():
             _check_type(getattr(value, field), inner, field)
     elif expected is tuple:
         inner = get_args(hint)[0]

@@ -64,12 +64,16 @@ def exact_array(values: Any) -> Any:
     columns = _columns(values)
     if columns is not None:
         return join_exactly(columns)
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError("Input contains masked values: fill them, or leave their rows out")
     array = np.asarray(values)
     if isinstance(values, np.ndarray) or array.dtype.kind in "biuO":
         return array
     if array.dtype == np.float64 and (np.abs(array) < _WHOLE).all():
         return array
     objects = np.array(values, dtype=object)
+    if array.dtype == np.longdouble:  # to which NumPy rounds longer integers to compare them
+        return objects
     pairs = zip(objects.ravel().tolist(), array.ravel().tolist(), strict=True)
     return array if all(map(_same, pairs)) else objects
 
@@ -183,6 +187,9 @@ def check_labels(y: Any, n: int) -> tuple[list[Any], NDArray[np.intp]]:
         raise ValueError(f"y must be one label per row, got an array of shape {labels.shape}")
     if len(labels) != n:
         raise ValueError(f"X has {n} rows but y has {len(labels)} labels")
+    if labels.dtype == object:  # NumPy's integers are compared with its floats as floats
+        scalars = [y.item() if isinstance(y, np.generic) else y for y in labels]
+        labels = np.fromiter(scalars, object, n)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("y contains NaN or infinity")
     try:
