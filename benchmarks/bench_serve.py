@@ -2,10 +2,13 @@
 
     python benchmarks/bench_serve.py [--peer-python PYTHON] [--seconds 5] [--rounds 3]
 
-PYTHON has fastapi, uvicorn and scikit-learn; without it the peer is not measured. Both services do
-the same work: hash a text, predict, write the prediction to an SQLite log (WAL, synced at every
-commit) before the answer; take its label, write it too, and learn from it. The client shares the
-machine. It holds some connections, each of which sends the next request when the last is answered.
+PYTHON has fastapi, uvicorn, scikit-learn and vowpalwabbit; without it no peer is measured. Both
+services do the same work: hash a text, predict, write the prediction to an SQLite log (WAL, synced
+at every commit) before the answer; take its label, write it too, and learn from it. The client
+shares the machine. It holds some connections, each of which sends the next request when the last is
+answered. Vowpal Wabbit's daemon, started from its Python package, answers lines of text over a
+socket: it has no HTTP, no ids and no log, and a label comes with its text; it has one process per
+connection. The processor time is that of the servers; other programs do not disturb it.
 """
 
 from __future__ import annotations
@@ -13,16 +16,24 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gzip
+import itertools
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 CONNECTIONS = (1, 16, 64)
+VW = """
+from vowpalwabbit import Workspace
+options = "--daemon --port {} --num_children {} --foreground --quiet -b 20 --ngram 2"
+Workspace(options + " --loss_function logistic").run_parser()
+"""
 
 
 def peer(port: int, log: str) -> None:
@@ -86,7 +97,9 @@ def peer(port: int, log: str) -> None:
     uvicorn.run(app, port=port, log_level="warning", access_log=False)
 
 
-async def load(port: int, texts: list, with_labels: bool, connections: int, seconds: float):
+async def load(
+    port: int, texts: list, with_labels: bool, connections: int, seconds: float, vw: bool = False
+):
     """The milliseconds of each answer, by path; and how many were not answered with 200."""
     times: dict[str, list[float]] = {"/v1/predict": [], "/v1/label": []}
     bad, end = 0, time.perf_counter() + seconds
@@ -103,12 +116,25 @@ async def load(port: int, texts: list, with_labels: bool, connections: int, seco
         bad += b" 200 " not in head[:20]
         return json.loads(answer)
 
+    async def ask_vw(reader, writer, path, line):
+        began = time.perf_counter()
+        writer.write(line.encode() + b"\n")
+        await reader.readline()
+        times[path].append(1e3 * (time.perf_counter() - began))
+
     async def connection(first):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         at = first
         while time.perf_counter() < end:
             text, label = texts[at % len(texts)]
             at += connections
+            if vw:
+                plain = "| " + text.translate({ord("|"): " ", ord(":"): " "})
+                await ask_vw(reader, writer, "/v1/predict", plain)
+                if with_labels:
+                    sign = "1 " if label == "pos" else "-1 "
+                    await ask_vw(reader, writer, "/v1/label", sign + plain)
+                continue
             answer = await ask(reader, writer, "/v1/predict", {"text": text})
             if with_labels:
                 labelled = {"id": answer["id"], "label": label}
@@ -124,17 +150,34 @@ def server(command: list[str], port: int):
     """A server as a process, once it answers; yields its id."""
     import urllib.request
 
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as process:
         try:
             for _ in range(600):
                 try:
-                    urllib.request.urlopen(f"http://127.0.0.1:{port}/health").close()
+                    if "vowpalwabbit" in command[-1]:
+                        socket.create_connection(("127.0.0.1", port)).close()
+                    else:
+                        urllib.request.urlopen(f"http://127.0.0.1:{port}/health").close()
                     break
                 except OSError:
                     time.sleep(0.1)
             yield process.pid
         finally:
-            process.terminate()
+            os.killpg(process.pid, signal.SIGTERM)
+            time.sleep(0.5)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def seconds_of(group: int) -> float:
+    """Processor seconds of a process and of those that it started."""
+    ticks = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = path.read_text().rpartition(")")[2].split()
+            if int(fields[2]) == group:
+                ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def memory_of(process: int) -> float:
@@ -161,35 +204,43 @@ def main() -> None:
     texts = texts_of(data_folder())
     print(f"{machine('starlette', 'uvicorn')}, load {os.getloadavg()[0]:.1f}")
     names = ["rosenblatt", *(["peer", "peer without a log"] if arguments.peer_python else [])]
+    names += ["vw"] if arguments.peer_python else []
     results: dict[tuple, list] = {}
-    for round in range(arguments.rounds):
-        for name in names:
-            with tempfile.TemporaryDirectory() as folder:
-                port, log = 7800 + 3 * round + len(name) % 3, f"{folder}/events.db"
+    for round, name in itertools.product(range(arguments.rounds), names):
+        # With 64 processes Vowpal Wabbit's daemon closes connections.
+        for connections in CONNECTIONS[: 2 if name == "vw" else 3]:
+            with tempfile.TemporaryDirectory() as folder, socket.create_server(("", 0)) as free:
+                port, log, vw = free.getsockname()[1], f"{folder}/events.db", name == "vw"
+                free.close()
                 command = [arguments.peer_python, __file__, "--serve-peer", str(port)]
                 command += [log] if name == "peer" else [""]
                 if name == "rosenblatt":
                     command = [sys.executable, "-m", "rosenblatt", "serve", "--learn", "--log", log]
                     command += ["--port", str(port)]
+                if vw:
+                    command = [arguments.peer_python, "-c", VW.format(port, connections)]
                 with server(command, port) as process:
-                    asyncio.run(load(port, texts, True, 8, 2))  # both classes, all compiled
-                    for connections in CONNECTIONS:
-                        for with_labels in (False, True):
-                            times, bad = asyncio.run(
-                                load(port, texts, with_labels, connections, arguments.seconds)
-                            )
-                            key = name, connections, with_labels
-                            results.setdefault(key, []).append((times, bad))
-                    print(f"{name}: {memory_of(process):.0f} MB", flush=True)
+                    # Both classes, all compiled.
+                    asyncio.run(load(port, texts, True, min(8, connections), 2, vw))
+                    for with_labels in (False, True):
+                        before = seconds_of(process)
+                        times, bad = asyncio.run(
+                            load(port, texts, with_labels, connections, arguments.seconds, vw)
+                        )
+                        used = seconds_of(process) - before
+                        key = name, connections, with_labels
+                        results.setdefault(key, []).append((times, bad, used))
+                    print(f"{round} {name} {connections}: {memory_of(process):.0f} MB", flush=True)
     print(f"{'service':20} {'connections':>11} {'requests':16} {'per second':>10} "
-          f"{'p50 ms':>8} {'p99 ms':>8} {'failed':>6}")  # fmt: skip
+          f"{'p50 ms':>8} {'p99 ms':>8} {'CPU ms':>8} {'failed':>6}")  # fmt: skip
     for (name, connections, with_labels), rounds in sorted(results.items(), key=lambda r: r[0][1:]):
-        all_times = sorted(t for times, _ in rounds for path in times.values() for t in path)
+        all_times = sorted(t for times, _, _ in rounds for path in times.values() for t in path)
         rate = len(all_times) / (len(rounds) * arguments.seconds)
         p50, p99 = (all_times[int(share * len(all_times))] for share in (0.5, 0.99))
         what = "predict + label" if with_labels else "predict"
         print(f"{name:20} {connections:11} {what:16} {rate:10.0f} {p50:8.2f} {p99:8.2f} "
-              f"{sum(bad for _, bad in rounds):6}")  # fmt: skip
+              f"{1e3 * sum(used for _, _, used in rounds) / len(all_times):8.3f} "
+              f"{sum(bad for _, bad, _ in rounds):6}")  # fmt: skip
 
 
 if __name__ == "__main__":

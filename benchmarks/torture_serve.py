@@ -253,9 +253,8 @@ def _servers(name: str, count: int, generator: random.Random, seen: Counter[str]
         seen["milliseconds until another took over, summed"] += round(
             1000 * (time.monotonic() - killed)
         )
-        for load in loads:
-            witness_labels = load.stop()
-            witness.check(learners[0], witness_labels, seen)
+        for acknowledged in [load.stop() for load in loads]:
+            witness.check(learners[0], acknowledged, seen)
         last = log.last_position()
         models = set()
         for server in [*learners, *predicting]:
@@ -311,8 +310,8 @@ def _arrow() -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-def _request(generator: random.Random, arrow: bytes) -> bytes:
-    """A request of which something is wrong, or nothing."""
+def _request(generator: random.Random, arrow: bytes) -> tuple[bytes, bool]:
+    """A request of which something is wrong, or nothing; and whether it may not end."""
     body, kind = generator.choice(SEEDS), generator.choice(KINDS[:2])
     if generator.random() < 0.2:
         body, kind = arrow, KINDS[2]
@@ -323,12 +322,13 @@ def _request(generator: random.Random, arrow: bytes) -> bytes:
         kind, path = generator.choice(KINDS), generator.choice(PATHS)
         method = generator.choice([b"POST", b"GET", b"PUT", b"BREW"])
         more = generator.choice([b"", b"Origin: https://evil\r\n", b"Authorization: \xff\r\n"])
-    if generator.random() < 0.02:
-        wrong = [b"-1", b"99999999999999999999", b"x", b"%d" % (len(body) + 5)]
-        length = b"Content-Length: %s\r\n" % generator.choice(wrong)
+    wrong = generator.random()
+    if wrong < 0.02:
+        lengths = [b"-1", b"99999999999999999999", b"x", b"%d" % (len(body) + 5)]
+        length = b"Content-Length: %s\r\n" % generator.choice(lengths)
     head = b"%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: %s\r\n%s%s\r\n"
     request = head % (method, path, kind, more, length) + body
-    return _mutated(request, generator) if generator.random() < 0.05 else request
+    return (_mutated(request, generator) if wrong > 0.95 else request), not 0.02 <= wrong <= 0.95
 
 
 def _malformed(name: str, count: int, generator: random.Random, seen: Counter[str]) -> None:
@@ -337,25 +337,28 @@ def _malformed(name: str, count: int, generator: random.Random, seen: Counter[st
     for number in range(count):
         if number % (count // 20 or 1) == 0:
             memory.append(_memory(server.process.pid))
+        request, may_not_end = _request(generator, arrow)
         with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+            answer = b""
             try:
-                connection.sendall(_request(generator, arrow))
-                connection.shutdown(socket.SHUT_WR)
-                answer = b""
+                connection.sendall(request)
+                if may_not_end:  # the service hears that the client has gone
+                    connection.shutdown(socket.SHUT_WR)
                 while part := connection.recv(65536):
                     answer += part
             except OSError:
-                answer = b""
+                pass
         status = answer[9:12].decode("latin-1") if answer.startswith(b"HTTP/") else "none"
         seen[f"answered {status}"] += 1
         seen["WRONG: 500"] += status == "500"
     said = server.said()
     seen["WRONG: tracebacks"] += said.count(b"Traceback") + said.count(b'"error"')
     seen["WRONG: it does not answer"] += server.ask("POST", "/v1/predict", "good")[0] != 200
-    print("megabytes of memory, at equal distances:", *memory)
-    quarter = memory[len(memory) // 4]
-    seen["WRONG: it grew"] += _memory(server.process.pid) > 1.1 * quarter
-    print(said.decode()[-3000:])
+    fresh = Server(name)  # with the same model
+    memory += [_memory(server.process.pid), _memory(fresh.process.pid)]
+    print("megabytes of memory, at equal distances, and of a fresh service:", *memory)
+    seen["WRONG: it grew"] += memory[-2] > 1.25 * memory[-1]
+    fresh.end()
     server.end()
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -88,6 +89,17 @@ def test_a_model_is_served_until_a_signal(model, number):
     server = Server(str(model))
     assert server.client.post("/v1/predict", json="good fun").json()["label"] == "pos"
     assert server.end(number) in (0, -number, 130)
+
+
+def test_what_is_not_http_is_said_in_json(model):
+    server = Server(str(model))
+    address = "127.0.0.1", server.client.base_url.port
+    with socket.create_connection(address, timeout=20) as connection:
+        connection.sendall(b"no request\r\n\r\n")
+        assert b" 400 " in connection.recv(1000)
+    said = json.loads(server.process.stderr.readline())
+    assert (said["event"], said["message"]) == ("warning", "Invalid HTTP request received.")
+    server.end()
 
 
 def test_sigterm_finishes_what_was_accepted(model, tmp_path):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
+import logging
 import time
+import traceback
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
@@ -366,7 +368,16 @@ def serve(
         backlog=1024,
         limit_concurrency=2000,
     )
+    logging.getLogger("uvicorn").addHandler(_Said())
     Server(config).run()
+
+
+class _Said(logging.Handler):
+    """Says in lines of JSON what the HTTP server has to say, and where it failed."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        where = traceback.format_tb(record.exc_info[2]) if record.exc_info else []
+        say(record.levelname.lower(), message=record.getMessage(), where=where[-1:])
 
 
 def _is_loopback(host: str) -> bool:
