@@ -120,7 +120,9 @@ function show(history) {
     make("p", {}, make("b", {}, m.label), " taken for ", make("b", {}, m.predicted),
       make("span", { class: "aside" }, ` · ${when(m.time)}`)),
     make("p", {}, m.row ? shortened(m.row) : "(the text is forgotten)"), words(m.explanation))));
-  if (!history.mistaken.length) at("mistakes").textContent = "None so far.";
+  if (!history.mistaken.length) {
+    at("mistakes").textContent = history.mistakes ? "None among the last 10,000 labels." : "None so far.";
+  }
 }
 
 function shortened(row) {
