@@ -58,10 +58,10 @@ def textbook(keep):
 
 
 MODELS = {
-    "Ordinal()": (lambda: Ordinal(), "decision_function"),
-    "Ordinal, textbook": (lambda: textbook("last"), "decision_function"),
-    "Ordinal, textbook averaged": (lambda: textbook("average"), "decision_function"),
-    "Ordinal(AROW())": (lambda: Ordinal(AROW()), "decision_function"),
+    "Ordinal()": (lambda: Ordinal(), "scores"),
+    "Ordinal, textbook": (lambda: textbook("last"), "scores"),
+    "Ordinal, textbook averaged": (lambda: textbook("average"), "scores"),
+    "Ordinal(AROW())": (lambda: Ordinal(AROW()), "scores"),
     "Ridge on the ranks": (lambda: Ridge(), "predict"),
     "Perceptron, one against the rest": (lambda: Perceptron(), "predict"),
 }

@@ -15,8 +15,10 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from rosenblatt.estimators._input import check_weights, checked_data
 from rosenblatt.estimators.perceptron import Perceptron
 
 
@@ -29,6 +31,8 @@ class Ordinal(ClassifierMixin, BaseEstimator):
         What learns the rows of two classes; by default :class:`rosenblatt.Perceptron`.
     order : sequence, default=None
         The classes from the lowest to the highest; by default sorted.
+    random_state : int, RandomState instance or None, default=None
+        Given to the estimator; None leaves the estimator's own.
 
     Attributes
     ----------
@@ -48,27 +52,35 @@ class Ordinal(ClassifierMixin, BaseEstimator):
     ['low', 'mid', 'top']
     """
 
-    def __init__(self, estimator: Any = None, order: Any = None) -> None:
-        self.estimator, self.order = estimator, order
+    def __init__(self, estimator: Any = None, order: Any = None, random_state: Any = None) -> None:
+        self.estimator = estimator
+        self.order = order
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows and their classes."""
-        X, y = self._rows(X, reset=True), np.asarray(y)
-        self._begin(X, np.unique(y))
+        X, y = self._checked(X, y, reset=True)
+        weights = check_weights(sample_weight, X.shape[0])
+        weights = np.broadcast_to(weights, X.shape[:1])
+        if not weights.any():
+            raise ValueError("All weights are zero; give at least two classes a positive weight.")
+        self._begin(X, np.unique(y[weights > 0]), weights)
+        learned = np.isin(y, self.classes_) | (weights > 0)  # rows of weight 0 are left out
+        X, y, weights = X[learned], y[learned], weights[learned]
         rows, sides = self.two_class_rows(X, y)
-        weights = {}
+        given = {}
         if sample_weight is not None:
-            weights["sample_weight"] = np.repeat(sample_weight, len(self.classes_) - 1)
-        self.estimator_.fit(rows, sides, **weights)
+            given["sample_weight"] = np.repeat(weights, len(self.classes_) - 1)
+        self.estimator_.fit(rows, sides, **given)
         return self._finish()
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn from some rows; the first call has all classes, in `classes` or `order`."""
         is_first = not hasattr(self, "estimator_")
-        X = self._rows(X, reset=is_first)
+        X, y = self._checked(X, y, reset=is_first)
         if is_first:
-            known = self.order if classes is None else classes
-            self._begin(X, np.unique(y if known is None else known))
+            named = self.order if classes is None else classes
+            self._begin(X, np.unique(y if named is None else named), np.ones(X.shape[0]))
         rows, sides = self.two_class_rows(X, y)
         self.estimator_.partial_fit(rows, sides, classes=[0, 1])
         return self._finish()
@@ -86,38 +98,52 @@ class Ordinal(ClassifierMixin, BaseEstimator):
             return sp.hstack([sp.csr_array(X)[each], sp.csr_array(cuts)], format="csr"), sides
         return np.hstack([X[each], cuts]), sides
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def scores(self, X: Any) -> np.ndarray:
         """The score of each row: the higher, the higher its class."""
         check_is_fitted(self)
-        return np.asarray(self._rows(X) @ self.coef_)
+        return np.asarray(checked_data(self, X, reset=False) @ self.coef_)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """How far each row's score is above the threshold; of several classes a score for each.
+
+        The score of a class is the sum of the distances to the thresholds below it, so that the
+        class between whose thresholds the row lies has the largest.
+        """
+        above = self.scores(X)[:, None] - self.thresholds_
+        if len(self.classes_) == 2:
+            return above[:, 0]
+        return np.hstack([np.zeros((len(above), 1)), np.cumsum(above, axis=1)])
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row."""
-        scores = self.decision_function(X)
-        return np.asarray(self.classes_[np.searchsorted(self.thresholds_, scores)])
+        check_is_fitted(self)
+        return np.asarray(self.classes_[np.searchsorted(self.thresholds_, self.scores(X))])
 
-    def _rows(self, X: Any, reset: bool = False) -> Any:
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        if reset:
-            self.n_features_in_ = X.shape[1]
-        elif X.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {X.shape[1]} features, but Ordinal is expecting {self.n_features_in_} "
-                "features as input"
-            )
-        return X
+    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, np.ndarray]:
+        X, y = checked_data(self, X, y, reset=reset)
+        check_classification_targets(y)
+        return X, column_or_1d(y, warn=True)
 
-    def _begin(self, X: Any, classes: np.ndarray) -> None:
+    def _begin(self, X: Any, classes: np.ndarray, weights: np.ndarray) -> None:
         """The classes, an untrained estimator, and the unit of the thresholds."""
         self.classes_ = classes if self.order is None else np.asarray(self.order)
-        if len(np.unique(self.classes_)) != len(self.classes_) or len(self.classes_) < 2:
-            raise ValueError(f"expected two classes or more, all different, not {self.classes_}")
-        squares = X.multiply(X).sum() if sp.issparse(X) else np.square(X).sum()
-        # The size of a row, so that to scale X changes no prediction.
-        self.unit_ = float(np.sqrt(squares / X.shape[0])) or 1.0
+        if len(np.unique(self.classes_)) != len(self.classes_):
+            raise ValueError(f"The classes in order must differ, not {self.classes_.tolist()}.")
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"A classifier needs at least 2 classes, and y has one class: {self.classes_}."
+            )
+        squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.square(X).sum(axis=1)
+        # The size of a row, so that to scale X changes no prediction; a power of two, so that the
+        # last digit of a sum, which depends on its order, changes nothing either.
+        size = np.sqrt(np.average(np.ravel(squares), weights=weights))
+        self.unit_ = float(np.exp2(np.round(np.log2(size)))) if size > 0 else 1.0
         learner = Perceptron() if self.estimator is None else clone(self.estimator)
-        if "fit_intercept" in learner.get_params():
+        options = learner.get_params()
+        if "fit_intercept" in options:
             learner.set_params(fit_intercept=False)  # the thresholds take its place
+        if "random_state" in options and self.random_state is not None:
+            learner.set_params(random_state=self.random_state)
         self.estimator_ = learner
 
     def _codes(self, y: np.ndarray) -> np.ndarray:
@@ -137,4 +163,5 @@ class Ordinal(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.classifier_tags.poor_score = True  # where the classes have no order
         return tags
