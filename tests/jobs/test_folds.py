@@ -52,6 +52,15 @@ def test_folds_agree_with_new_rows():
     assert np.mean([fold.accuracy for fold in folds]) == pytest.approx(accuracy, abs=0.02)
 
 
+def test_folds_are_lifted_as_the_model_is():
+    x = np.random.default_rng(0).uniform(-3, 3, 600)
+    rows = {"x": x, "label": np.where(np.abs(x) < 1.5, "inside", "outside")}
+    for lift, least in ("auto", 0.97), ("knots", 0.97), ("none", 0.0):
+        folds = list(cross_validate(rows, TrainOptions(lift=lift), 3))
+        accuracy = np.mean([fold.accuracy for fold in folds])
+        assert accuracy > least if least else accuracy < 0.8
+
+
 @pytest.mark.parametrize("options", [{}, {"epochs": 5}, {"class_weight": "balanced"}])
 @pytest.mark.parametrize("rows", [30, 400])
 def test_few_rows_have_probabilities_from_folds(rows, options):

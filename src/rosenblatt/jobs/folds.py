@@ -12,6 +12,7 @@ import numpy as np
 
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.errors import OptionError
+from rosenblatt.jobs.lift import lift_source
 from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.jobs.rows import FileRows
 from rosenblatt.jobs.run import Run
@@ -91,7 +92,7 @@ def cross_scores(run: Run, names: list[str]) -> tuple[np.ndarray, np.ndarray, np
 def cross_validate(source: Any, options: TrainOptions, count: int) -> Iterator[FoldScore]:
     """Train without each of `count` folds in turn, and score that fold.
 
-    The kinds and scales of columns are those of all rows.
+    The kinds, scales and lift of columns are those of all rows.
 
     >>> frame = {"label": ["no", "yes"] * 50, "x": [1.0, 2.0, 3.0, 5.0] * 25}
     >>> [fold.accuracy for fold in cross_validate(frame, TrainOptions(), 3)]
@@ -105,6 +106,7 @@ def cross_validate(source: Any, options: TrainOptions, count: int) -> Iterator[F
     opened, _ = open_rows(source, options)
     if opened.features.multilabel:
         raise OptionError("cross-validation is for one label per row, and here it may have several")
+    opened.features, _ = lift_source(opened, options)
     rows = FileRows(opened, options, threads=threads_of(options.n_jobs))
     with closing(rows):
         run = Run(rows, options)
