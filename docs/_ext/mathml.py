@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -29,7 +30,13 @@ def _block(self: Any, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def _write_font(app: Any, exception: Exception | None) -> None:
+    if exception is None and app.builder.format == "html":
+        (Path(app.outdir) / "_static" / "math.woff").write_bytes(formulas.font())
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Register the renderer; ``html_math_renderer = "mathml"`` chooses it."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
+    app.connect("build-finished", _write_font)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -70,6 +70,9 @@ def build(
             whole = _PAGE.format(title=title, style=_style(), body=body, navigation=navigation)
             (work / f"{source.stem}.html").write_text(whole, "utf-8")
         write_scenes(work / "scenes")
+        from rosenblatt.course.formulas import font
+
+        (work / "math.woff").write_bytes(font())
         shutil.rmtree(target, ignore_errors=True)
         work.replace(target)
     return target / ENTRY
