@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rosenblatt.estimators._input import Targets
 from rosenblatt.learners.examples import ONE, distinct, examples_of
+from rosenblatt.training.defaults import calibration_of
 
 if TYPE_CHECKING:
     from rosenblatt.models.calibration import Calibration
@@ -169,15 +170,15 @@ class Unseen:
                 "of partial_fit before it learns from them; or give fit X_val and y_val."
             )
         if self._calibration is None:
-            n_classes, method = len(model.classes_), model.calibrate
+            method, centred = calibration_of(model.calibrate, model.class_weight)
             self._calibration = Calibration.fit(
                 self.scores,
                 self.codes,
-                n_classes,
-                "sigmoid" if method == "auto" else method,
+                len(model.classes_),
+                method,
                 self.weights,
                 fewest=2,
-                centred=method == "auto" and model.class_weight is None,
+                centred=centred,
             )
         if self._calibration is None:
             raise ValueError(

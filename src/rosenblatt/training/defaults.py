@@ -157,6 +157,16 @@ def analyzer_of(mean_length: float, n_classes: float) -> str:
     return "both" if mean_length <= SHORT_TEXTS or n_classes > 2 else "marks"
 
 
+def calibration_of(option: str, class_weight: Any) -> tuple[str, bool]:
+    """The map from scores to probabilities, and whether a score of 0 has one half.
+
+    It has one half by default, so that no probability contradicts a prediction.
+    """
+    if option != "auto":
+        return option, False
+    return "sigmoid", class_weight is None
+
+
 def averages(keep: str) -> bool:
     """Whether the weights to predict with are an average: over all steps, or over the late ones."""
     return keep in ("average", "late_average")
