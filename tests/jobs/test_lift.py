@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
@@ -51,6 +53,17 @@ def test_pairs_are_chosen_where_columns_interact_and_nothing_where_a_line_is_as_
     model = train(frame)
     assert model.features.lift is None
     assert {trial["lift"] for trial in model.parameters["lifts"]} == {"none", "knots", "pairs"}
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_files_of_columns_whose_strings_are_not_sampled_have_a_lift_as_well(tmp_path, name):
+    table = pa.table(checkers())
+    if name.endswith("parquet"):
+        pa.parquet.write_table(table, tmp_path / name)
+    else:
+        pa.feather.write_feather(table, str(tmp_path / name))
+    lift = train(tmp_path / name).features.lift
+    assert lift.pairs
 
 
 def test_curves_are_chosen_where_a_column_bends():

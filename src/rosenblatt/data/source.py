@@ -264,8 +264,12 @@ class Source:
                     yield line.decode(errors="replace")
 
     def sample(self) -> pa.Table:
-        """Rows from all over the files, with all columns, as their kinds were detected from."""
-        return pa.table(joined(self._reader.sample(), self._reader.head()))
+        """Rows from all over the files, with all columns; the first ones, where that is costly."""
+        head = self._reader.head()
+        columns = joined(self._reader.sample(), head)
+        if len({len(cells) for cells in columns.values()}) > 1:  # numbers alone from all over
+            columns = joined([head], head)
+        return pa.table(columns)
 
     def first_chunk(self) -> Chunk | None:
         """The first rows with all columns, as in the file; None for sparse formats."""

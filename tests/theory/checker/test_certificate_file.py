@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from rosenblatt import certify, verify
@@ -50,6 +51,20 @@ def test_files_of_older_versions_are_still_read(version, later):
     record["version"] = version
     record["seal"] = seal(record)
     assert verify(Certificate.from_dict(record), [[0], [1], [2]], [0, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("balance", [None]), ("replaced", []), ("numbers", "")]
+)
+def test_fields_that_came_later_are_refused_in_files_of_older_versions(field, value):
+    rows = pd.DataFrame({"x": [0, 1, 2]})
+    record = certify(rows, [0, 1, 0]).to_dict()
+    del record["balance"], record["replaced"], record["source"]["numbers"]
+    (record["source"] if field == "numbers" else record)[field] = value
+    record["version"] = 1
+    record["seal"] = seal(record)
+    with pytest.raises(DataError, match=f"no field {field} in certificates of version 1"):
+        Certificate.from_dict(record)
 
 
 def test_a_set_survives_its_file_by_the_names_of_its_classes(tmp_path):

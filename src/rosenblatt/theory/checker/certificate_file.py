@@ -138,12 +138,22 @@ def from_record(record: Mapping[str, Any]) -> Certificate:
             raise DataError("the certificate was altered after it was made: its seal is broken")
         known = {name: value for name, value in record.items() if name not in _ENVELOPE}
         for since, added in _SINCE.items():
-            known |= added if version < since else {}
+            if version < since:
+                known = _with_added(known, added, version)
         if version < 4 and known["source"] is not None:
-            known["source"] = {**known["source"], "numbers": "doubles"}
+            known["source"] = _with_added(known["source"], {"numbers": "doubles"}, version)
         certificate: Certificate = _reader(Certificate)(known)
         check_fields(certificate)
     return certificate
+
+
+def _with_added(
+    record: Mapping[str, Any], added: Mapping[str, Any], version: int
+) -> dict[str, Any]:
+    """A record of an older version with fields that were added later, which it must not have."""
+    if early := sorted(record.keys() & added.keys()):
+        raise DataError(f"there is no field {early[0]} in certificates of version {version}")
+    return {**record, **added}
 
 
 def from_set_record(record: Mapping[str, Any]) -> CertificateSet:
