@@ -26,6 +26,18 @@ def test_a_picture_is_saved_and_described_by_the_figure_line(tmp_path):
     assert (tmp_path / "pictures" / "page-1.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_code_that_only_draws_is_folded_below_the_picture_and_its_caption(tmp_path):
+    pytest.importorskip("matplotlib")
+    teaches = "# Figure: a line\nx = 2\nprint(x)\n"
+    draws = "import matplotlib.pyplot as plt\nplt.plot([1, x])\n"
+    done = run(f"```python\n{teaches}# Drawing:\n{draws}```\n", tmp_path)
+    shown, picture, folded = done.partition("![a line](figures/page-1.png)\n\n*a line*\n")
+    assert "x = 2" in shown
+    assert "plt" not in shown
+    assert picture
+    assert folded.index("<details") < folded.index("plt.plot([1, x])") < folded.index("</details>")
+
+
 def test_commands_run_and_pipes_shorten_them(tmp_path):
     said = []
 

@@ -42,7 +42,7 @@ def test_links_between_chapters_lead_somewhere(name):
     ("name", "numbers"),
     [
         # iris, setosa against versicolor: the numbers of the theory notes
-        ("1-perceptron", ["R = 5.4378", "0.268493", "at most 410 updates; this run made 4"]),
+        ("1-perceptron", ["γ = 0.2685, R = 5.4378", "at most 410 updates; this run made 4"]),
         ("1-perceptron", ["separated after", "(45, 64)", "votes for left"]),
         # XOR under the algorithm of note 2 never leaves zero, and one error is possible
         ("2-risk", ["pocket: E = 4, from the start: w = [0, 0], b = 0"]),
@@ -50,10 +50,11 @@ def test_links_between_chapters_lead_somewhere(name):
         ("2-risk", ["3 points: 8 of 8", "4 points: 14 of 16"]),
         ("3-gradient", ["exact   (-9.0, -4.5)", "numeric (-9.0, -4.5)"]),
         ("3-gradient", ["at most 29 updates, because ‖w₀ - αu‖² = 89 falls by at least R²"]),
-        ("4-margin", ["(array([0.5, 0.8]), np.float64(-2.0))", "4 updates 3 epochs"]),
+        ("4-margin", ["θ = [0.5 0.8] θ₀ = -2.0", "4 updates 3 epochs"]),
         ("4-margin", ["with an offset: separable", "through the origin: inseparable"]),
         # example 1, its first and last weights, and example 2 with its equation
         ("5-text", ["[0, 0, 0, 0] + [1, 1, 0, 0] = [1, 1, 0, 0]", "[ 1.  1. -1. -1.] 4 updates"]),
+        ("5-text", ["1·(good) + 1·(not bad) = 1·(bad) + 1·(not good)"]),
         ("5-text", ["good + not bad = bad + not good", "words and bigrams: 5 features, separable"]),
         ("5-text", ["['pos' 'neg']"]),
     ],
@@ -87,3 +88,24 @@ def test_each_exercise_has_a_solution(name):
     assert len(exercises) >= 4
     assert text.count("<details><summary>Solution</summary>") == len(exercises)
     assert text.count("</details>") == len(exercises)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("1-perceptron", ["i.i.d.", "A threshold above zero", "Pre-multiplication", "majority"]),
+        ("2-risk", ["estimation principle", "linear discriminant function", "well-posed"]),
+        ("2-risk", ["half-spaces", "neural networks", "terminal condition", "converges faster"]),
+        ("3-gradient", ["learning rule", "switching signs", "piecewise constant"]),
+        ("4-margin", ["hypothesis", "hyperparameter", "margin of a *data set*", "opposite"]),
+        ("5-text", ["feature extraction", "unigrams", "two cases", "3-dimensional graph"]),
+    ],
+)
+def test_the_concepts_of_the_notes_are_there_by_name(name, words):
+    text = (chapters() / f"{name}.md").read_text("utf-8").lower()
+    assert [word for word in words if word.lower() not in text] == []
+
+
+@pytest.mark.parametrize("name", [name for name in CHAPTERS if name != "index"])
+def test_a_chapter_has_two_exercises_in_the_lab(name):
+    assert (chapters() / f"{name}.md").read_text("utf-8").count("```{scene}") >= 2

@@ -68,3 +68,9 @@ def test_the_font_has_every_letter_and_stretches_roots(browser):
         assert set("ℝ𝟏𝒘ℒ𝛉𝔼∑√‖γθ") <= {chr(code) for code in part.getBestCmap()}
         variants = part["MATH"].table.MathVariants.VertGlyphCoverage.glyphs
         assert part.getBestCmap()[ord("√")] in variants
+
+
+def test_a_minus_after_an_operator_is_a_sign_and_after_a_letter_is_not():
+    assert mathml(r"y=-1").count('form="prefix"') == 1
+    assert mathml(r"\{-1,+1\}").count('form="prefix"') == 2
+    assert "prefix" not in mathml(r"x-1")

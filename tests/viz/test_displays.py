@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
-from rosenblatt import Perceptron, reference, teaching_sets, trace, train
+from rosenblatt import Perceptron, teaching_sets, trace, train
 from rosenblatt.theory import certify, run_certificate
 from rosenblatt.training import Epoch
 from rosenblatt.viz import (
@@ -16,10 +16,8 @@ from rosenblatt.viz import (
     BoundsDisplay,
     ComparisonDisplay,
     ContradictionDisplay,
-    CriterionDisplay,
     EpochsDisplay,
     MarginsDisplay,
-    OverfittingDisplay,
     ProofDisplay,
     TopWordsDisplay,
     WeightSpaceDisplay,
@@ -292,43 +290,6 @@ def test_the_words_of_the_movie_reviews_come_from_their_trace():
         movies.X, movies.y, feature_names=movies.feature_names, mistake="sign", fit_intercept=False
     )
     assert TopWordsDisplay.from_trace(run).names == ["movie", "good", "bad", "not"]
-
-
-def test_the_error_count_is_flat_between_jumps_and_the_criterion_falls_towards_the_solution():
-    run = trace([[2, 1], [1, 2], [-1, -2], [-2, 1]], [1, 1, -1, -1], feature_names=["a", "b"])
-    display = CriterionDisplay.from_trace(run, 1)
-    assert display.name == "weight of b"
-    slopes = np.diff(display.criterion)
-    assert (np.diff(slopes) >= -1e-9).all()  # convex
-    assert len(np.unique(display.errors)) <= 5
-    at = np.argmin(np.abs(display.values - run.weights[1]))
-    assert display.errors[at] == 0 == display.criterion[at]
-    for value, count, sum_ in zip(
-        display.values[::100], display.errors[::100], display.criterion[::100], strict=True
-    ):
-        w = (run.weights[0], value)
-        assert sum_ == pytest.approx(
-            reference.criterion(run.problem.X, run.problem.signs, w, run.bias)
-        )
-        margins = [
-            y * (reference.dot(w, x) + run.bias)
-            for x, y in zip(run.problem.X, run.problem.signs, strict=True)
-        ]
-        assert count == sum(m <= 0 for m in margins)
-    with pytest.raises(ValueError, match="there are 3 weights"):
-        CriterionDisplay.from_trace(run, 3)
-
-
-def test_the_capacity_with_the_least_validation_error_is_marked():
-    from sklearn.tree import DecisionTreeClassifier
-
-    X = np.arange(40.0).reshape(-1, 1)
-    y = (X[:, 0] > 20).astype(int)
-    trees = {depth: DecisionTreeClassifier(max_depth=depth) for depth in (1, 2)}
-    display = OverfittingDisplay.from_estimators(trees, X, y, X, y, name="depth")
-    assert (display.best, display.training, display.ax_.get_xlabel()) == (1, [0, 0], "depth")
-    with pytest.raises(ValueError, match="same number"):
-        OverfittingDisplay([1, 2], [0.1], [0.2, 0.1])
 
 
 def test_models_of_several_labels_are_drawn_label_by_label():

@@ -3,7 +3,8 @@
 A ``{scene} NAME`` block becomes a box that opens a scene of the lab. ``python`` blocks share one
 namespace per page. In ``console`` blocks, ``rosenblatt`` commands are
 run, except those that open a browser; ``| head -N`` and ``| tail -N`` shorten the output. A line
-``# Figure: TEXT`` in a block is the alternative text of the picture that the block draws.
+``# Figure: TEXT`` in a block is the caption of the picture that the block draws, and what follows a
+line ``# Drawing:`` is folded away below the picture.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ Command = Callable[[list[str]], str]
 FENCE = re.compile(r"^```(python|console)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 _SCENE = re.compile(r"^```\{scene\} ([\w-]+)\n```\n", re.MULTILINE)
 _CAPTION = re.compile(r"^# Figure: (.*)\n", re.MULTILINE)
+_DRAWING = "# Drawing:\n"  # separates what teaches from what only draws
+_FOLDED = '\n<details class="drawing"><summary>How it is drawn</summary>\n\n{}\n</details>\n'
 _OPEN_A_BROWSER = ("lab", "course")
 _PIXELS_PER_INCH = 144
 
@@ -84,12 +87,17 @@ def execute(
         if kind == "console":
             return _console(code, command)
         printed = _run(code, namespace)
-        shown = f"```python\n{_CAPTION.sub('', code)}```\n"
+        code = _CAPTION.sub("", block[2])
+        shown, _, drawing = code.partition(_DRAWING)
+        shown = _block(shown) if shown.strip() else ""
+        folded = _FOLDED.format(_block(drawing)) if drawing else ""
         pictures = _save_figures(figures, f"{prefix}-{len(drawn) + 1}")
         drawn.extend(pictures)
-        captions = _CAPTION.findall(code) or ["A picture drawn by the code above."]
-        images = "".join(f"\n![{captions[0]}]({link}/{name})\n" for name in pictures)
-        return shown + _output(printed) + images
+        caption = (_CAPTION.findall(block[2]) or ["A picture drawn by the code above."])[0]
+        images = "".join(f"\n![{caption}]({link}/{name})\n" for name in pictures)
+        if images:
+            images += f"\n*{caption}*\n"
+        return shown + _output(printed) + images + folded
 
     # Draw without a window, and write files into an empty folder.
     backend = mock.patch.dict(os.environ, MPLBACKEND="agg")
@@ -99,6 +107,10 @@ def execute(
         return page
     page = _SCENE.sub(lambda scene: box(scene[1]) + "\n", page)
     return f'{page}\n<script src="{scenes}/scenes.js" defer></script>\n'
+
+
+def _block(code: str) -> str:
+    return f"```python\n{code.strip()}\n```\n"
 
 
 def _run(code: str, namespace: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import unicodedata
 from functools import cache
@@ -67,6 +68,7 @@ def _mend(element: Xml.Element, is_block: bool) -> None:
         element.tag = "munder"
     if element.tag in ("mrow", "math"):
         _space_functions(element)
+        _mark_signs(element)
 
 
 def _letter(sign: str, style: str) -> str:
@@ -92,6 +94,14 @@ def _space_functions(row: Xml.Element) -> None:
         is_function = name.tag in ("mi", "mo") and len(name.text or "") > 1
         if is_function and (name.text or "").isalpha() and following.tag not in ("mo", "mspace"):
             row.insert(place + 1, Xml.Element("mspace", width="0.1667em"))
+
+
+def _mark_signs(row: Xml.Element) -> None:
+    """Mark a plus or minus after another operator as a sign, which has no space around it."""
+    for before, sign in itertools.pairwise(row):
+        is_operator = before.tag == "mo" and (before.text or "") not in ")]}|‖"
+        if is_operator and sign.tag == "mo" and sign.text in ("−", "-", "+", "±"):
+            sign.set("form", "prefix")
 
 
 @cache

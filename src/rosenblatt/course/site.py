@@ -25,10 +25,12 @@ _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title} · rosenblatt</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><style>{style}</style></head>
-<body><nav>{navigation}</nav><main>
+<body><nav class="chapters" aria-label="Chapters">{navigation}</nav>
+<div class="page"><nav class="contents" aria-label="On this page">{contents}</nav><main>
 {body}
-</main></body></html>
+</main></div><script>{script}</script></body></html>
 """
+_HEADING = re.compile(r'<h2 id="([^"]+)"[^>]*>(.*?)</h2>')
 
 
 def chapters() -> Path:
@@ -67,7 +69,10 @@ def build(
             work.mkdir(exist_ok=True)
             title, body = html.escape(titles[source.stem]), render(_plain(page))
             navigation = _navigation(titles, source.stem)
-            whole = _PAGE.format(title=title, style=_style(), body=body, navigation=navigation)
+            whole = _PAGE.format(
+                title=title, style=_style(), body=body, navigation=navigation,
+                contents=_contents(body), script=_text("copy.js"),
+            )  # fmt: skip
             (work / f"{source.stem}.html").write_text(whole, "utf-8")
         write_scenes(work / "scenes")
         from rosenblatt.course.formulas import font
@@ -79,12 +84,40 @@ def build(
 
 
 def _style() -> str:
-    return (files("rosenblatt.course") / "style.css").read_text("utf-8")
+    """The style of the pages, and the colours of code on light and on dark ground."""
+    from pygments.formatters import HtmlFormatter
+
+    light, dark = (
+        HtmlFormatter(style=name).get_style_defs("code") for name in ("friendly", "github-dark")
+    )
+    dark = f"@media (prefers-color-scheme: dark) {{ {dark} }}"
+    return "\n".join([light, dark, "code { background: none; }", _text("style.css")])
+
+
+def _text(name: str) -> str:
+    return (files("rosenblatt.course") / name).read_text("utf-8")
+
+
+def _highlighted(code: str, language: str, _: str) -> str:
+    """Code as HTML with a span for each coloured word."""
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import get_lexer_by_name
+
+    if language not in ("python", "console"):
+        return html.escape(code)
+    lexer = get_lexer_by_name(language, stripnl=False)
+    return str(highlight(code, lexer, HtmlFormatter(nowrap=True)))
+
+
+def _contents(body: str) -> str:
+    """Links to the sections of a page."""
+    return "".join(f'<a href="#{place}">{title}</a>' for place, title in _HEADING.findall(body))
 
 
 def _key() -> str:
     """The name of the cached build: a hash of chapters, style and lab, and the version."""
-    digest = hashlib.sha256(_style().encode())
+    digest = hashlib.sha256((_style() + _text("copy.js")).encode())
     lab = Path(str(files("rosenblatt.lab")))
     for path in sorted([*chapters().glob("*.md"), *lab.glob("*.py"), *lab.glob("static/*")]):
         digest.update(path.read_bytes())
@@ -135,7 +168,7 @@ def _renderer() -> Callable[[str], str]:
         display = "block" if options.get("display_mode") else "inline"
         return mathml(tex, display)
 
-    markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
+    markdown = MarkdownIt("commonmark", {"html": True, "highlight": _highlighted}).enable("table")
     markdown.use(dollarmath_plugin, renderer=formula, allow_space=False)
     markdown.use(anchors_plugin, max_level=3)
     return lambda page: str(markdown.render(page))

@@ -8,8 +8,8 @@ or another ``from_...``, draw it with ``plot(ax=...)``, find the result under ``
 from rosenblatt.viz.animation import animate
 from rosenblatt.viz.boundary import BoundaryDisplay
 from rosenblatt.viz.contradiction import ContradictionDisplay
-from rosenblatt.viz.margins import CriterionDisplay, MarginsDisplay
-from rosenblatt.viz.progress import ComparisonDisplay, EpochsDisplay, OverfittingDisplay
+from rosenblatt.viz.margins import MarginsDisplay
+from rosenblatt.viz.progress import ComparisonDisplay, EpochsDisplay
 from rosenblatt.viz.proof import BoundsDisplay, ProofDisplay
 from rosenblatt.viz.weights import TopWordsDisplay, WeightSpaceDisplay
 
@@ -18,10 +18,8 @@ __all__ = [
     "BoundsDisplay",
     "ComparisonDisplay",
     "ContradictionDisplay",
-    "CriterionDisplay",
     "EpochsDisplay",
     "MarginsDisplay",
-    "OverfittingDisplay",
     "ProofDisplay",
     "TopWordsDisplay",
     "WeightSpaceDisplay",

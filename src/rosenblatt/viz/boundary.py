@@ -158,14 +158,16 @@ class BoundaryDisplay(style.Display):
         *,
         shade: bool = True,
         legend: bool = True,
-        grid: int = 220,
+        grid: int | None = None,
         within: Any = None,
     ) -> BoundaryDisplay:
         """Draw into `ax`, or into a new figure, with scores on a mesh of `grid` by `grid`.
 
+        By default it is 220, and 600 for several classes, whose votes are not smooth.
         The picture holds the points, or the points `within` it.
         """
-        ax = self._prepare(ax)
+        ax, several = self._prepare(ax), len(self.names) > 2
+        grid = grid or (600 if several else 220)
         (x0, x1), (y0, y1) = style.frame(self.points if within is None else within)
         mesh = np.meshgrid(np.linspace(x0, x1, grid), np.linspace(y0, y1, grid))
         flat = np.column_stack([axis.ravel() for axis in mesh])
@@ -181,7 +183,8 @@ class BoundaryDisplay(style.Display):
         self.ring_ = style.ring(ax, wrong, "wrong") if len(wrong) else None
         ax.set(xlim=(x0, x1), ylim=(y0, y1), xlabel=self.axes[0], ylabel=self.axes[1])
         if legend:
-            ax.legend(loc="best", framealpha=0.9)
+            outside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+            ax.legend(framealpha=0.9, **(outside if several else {"loc": "best"}))
         return self
 
     def _draw_lines(self, ax: Any, grid: Any, scores: Any, regions: Any) -> None:

@@ -1,4 +1,4 @@
-"""How learning goes: epoch by epoch, with growing capacity, and rule by rule."""
+"""How learning goes: epoch by epoch, and rule by rule."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class EpochsDisplay(Display):
         epochs = list(history)
         display = cls(
             [epoch.updates for epoch in epochs],
-            [_progressive_error(epoch) for epoch in epochs],
+            [epoch.progressive_error for epoch in epochs],
             [epoch.train_error for epoch in epochs],
             [epoch.validation_error for epoch in epochs],
             stop_reason,
@@ -121,84 +121,11 @@ class EpochsDisplay(Display):
         return self
 
 
-def _progressive_error(epoch: Any) -> float:
-    """The progressive error of an epoch, which files of version 2 and older call `online_error`."""
-    return float(getattr(epoch, "progressive_error", getattr(epoch, "online_error", np.nan)))
-
-
 def _known(values: Sequence[float] | None) -> list[float] | None:
     """The values as floats, or None if all are NaN."""
     if values is None or all(np.isnan(value) for value in values):
         return None
     return [float(value) for value in values]
-
-
-class OverfittingDisplay(Display):
-    """Training and validation error of models of growing capacity.
-
-    Parameters
-    ----------
-    capacities : sequence
-        What grows, such as degrees or numbers of features.
-    training, validation : sequences of float
-        The errors, between 0 and 1.
-    name : str
-        The name of what grows.
-
-    Examples
-    --------
-    >>> from rosenblatt.viz import OverfittingDisplay
-    >>> display = OverfittingDisplay([1, 2, 3], [0.3, 0.1, 0.0], [0.32, 0.14, 0.2]).plot()
-    >>> display.best
-    2
-    """
-
-    def __init__(
-        self,
-        capacities: Sequence[Any],
-        training: Sequence[float],
-        validation: Sequence[float],
-        name: str = "degree",
-    ) -> None:
-        if not len(capacities) == len(training) == len(validation) > 0:
-            raise ValueError("capacities and errors must have the same number of entries, not zero")
-        self.capacities, self.name = list(capacities), name
-        self.training, self.validation = list(training), list(validation)
-        self.best = self.capacities[int(np.argmin(self.validation))]
-
-    @classmethod
-    def from_estimators(
-        cls,
-        estimators: Any,
-        X: Any,
-        y: Any,
-        X_val: Any,
-        y_val: Any,
-        *,
-        name: str = "degree",
-        ax: Any = None,
-        **options: Any,
-    ) -> OverfittingDisplay:
-        """Fit a mapping of capacity to estimator on (X, y), and draw both errors of each."""
-        fitted = {capacity: model.fit(X, y) for capacity, model in estimators.items()}
-        training = [1 - model.score(X, y) for model in fitted.values()]
-        validation = [1 - model.score(X_val, y_val) for model in fitted.values()]
-        return cls(list(fitted), training, validation, name).plot(ax=ax, **options)
-
-    def plot(self, ax: Any = None, *, legend: bool = True) -> OverfittingDisplay:
-        """Draw into `ax`, or into a new figure."""
-        ax = self._prepare(ax)
-        (self.training_,) = ax.plot(
-            self.capacities, self.training, "s--", color=NEGATIVE, label="training error"
-        )
-        (self.validation_,) = ax.plot(
-            self.capacities, self.validation, "o-", color=POSITIVE, label="validation error"
-        )
-        ax.axvline(self.best, color=GOOD, linestyle=":", label="least validation error")
-        ax.set(xlabel=self.name, ylabel="error", ylim=(0, None))
-        if legend:
-            ax.legend(framealpha=0.9)
-        return self
 
 
 @dataclass(eq=False, repr=False)

@@ -1,0 +1,14 @@
+// A button that copies the code of a block; of a block of commands, the commands without output.
+for (const code of document.querySelectorAll("pre > code:not(.language-output)")) {
+  const button = document.createElement("button")
+  const lines = code.textContent.split("\n")
+  const commands = lines.filter((line) => line.startsWith("$ ")).map((line) => line.slice(2))
+  const copied = code.classList.contains("language-console") ? commands : lines
+  button.textContent = "copy"
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(copied.join("\n").trim())
+    button.textContent = "copied"
+  })
+  if (navigator.clipboard) code.parentElement.before(button)
+  code.parentElement.tabIndex = 0 // it scrolls by the keyboard, too
+}
