@@ -87,7 +87,6 @@ NO_FILE = {
     "inspect": ["no.model"],
     "explain": ["no.model", "text"],
     "certify": ["no.csv"],
-    "export": ["no.model", "--out", "x.onnx"],
 }
 
 

@@ -55,6 +55,14 @@ def test_without_rounding_nothing_changes(trained):
     assert not lossless.model.state
 
 
+def test_a_loss_of_nothing_drops_only_the_state(trained):
+    model, path, _ = trained
+    lossless = compress(model, loss=0.0)[-1].model
+    assert (lossless.precision, len(lossless.state)) == ("float32", 0)
+    texts = [line.split("\t")[1] for line in path.read_text().splitlines()[1:]]
+    assert np.array_equal(lossless.decision_function(texts), model.decision_function(texts))
+
+
 def test_a_model_without_weights_is_compressed(trained):
     model, path, _ = trained
     empty = replace(model, weights=np.zeros_like(model.weights), state={})

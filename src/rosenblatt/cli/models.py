@@ -1,4 +1,4 @@
-"""`rosenblatt inspect, explain, compress, export`: what a model holds, and smaller forms of it."""
+"""`rosenblatt inspect, explain, compress, import`: what a model holds, and smaller forms of it."""
 
 from __future__ import annotations
 
@@ -265,7 +265,8 @@ def compress(
 
     What only training needs is dropped, weights are rounded to float16 or int8, and those that
     change the scores least are left out, until the size or the loss asked for is reached. Without
-    --size and --loss, weights become int8 and none is left out.
+    --size and --loss, weights become int8 and none is left out; --loss 0% without --valid drops
+    only what only training needs.
 
     Examples:
 
@@ -357,36 +358,3 @@ def import_(
     if not quiet:
         sizes = [readable_size(path.stat().st_size) for path in (file, target)]
         say(f"{target}: {extent(model)}, {sizes[1]} (the file of fastText: {sizes[0]})")
-
-
-def export(
-    model: o.ModelFile,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="An .onnx file, or an inference-only .model file.")
-    ],
-) -> None:
-    """Write a model of numeric columns as ONNX, or any model for inference only.
-
-    The ONNX model takes one matrix of floats with a column per feature, and is checked with
-    onnxruntime. An inference-only model drops the state that further training needs.
-
-    Examples:
-
-      rosenblatt export flowers.model --out flowers.onnx
-
-      rosenblatt export reviews.model --out small.model
-    """
-    from rosenblatt.atomic_files import check_output
-    from rosenblatt.models.model_file import read_model
-
-    if out.suffix not in (".onnx", ".model"):
-        raise OptionError(f"{out}: a model is exported to a .onnx or a .model file")
-    check_output(out, [model], "model")
-    loaded = read_model(model)
-    if out.suffix == ".onnx":
-        from rosenblatt.models.onnx import export_onnx
-
-        export_onnx(loaded, out)
-    else:
-        loaded.sparsified().save(out)
-    say(f"{out}: {readable_size(out.stat().st_size)}")

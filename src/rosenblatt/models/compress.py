@@ -47,8 +47,9 @@ def compress(
     of rows the least: the absolute weight times the root of the number of rows with the feature.
 
     `size` is the largest number of bytes of the file. `loss` is the accuracy on `rows` that may be
-    lost, as a share. Without both, the last form is int8 and not pruned. The rows have labels and
-    were opened with the model's features and classes; measure the result on other rows.
+    lost, as a share; 0 without rows for the form that loses nothing. Without both, the last form is
+    int8 and not pruned. The rows have labels and were opened with the model's features and classes;
+    measure the result on other rows.
 
     >>> from rosenblatt import train
     >>> frame = {"label": ["pos", "neg"] * 20, "text": ["good and fun", "bad and dull"] * 20}
@@ -58,7 +59,7 @@ def compress(
     """
     if size is not None and loss is not None:
         raise OptionError("size and loss exclude each other: both decide how small the model is")
-    if loss is not None and rows is None:
+    if loss and rows is None:
         raise OptionError("loss needs rows to measure it on (--valid FILE)")
     test = _Test(model, rows) if rows is not None else None
     forms = [_measured(model, test)]
@@ -66,6 +67,8 @@ def compress(
     order = np.argsort(lossless.columns, kind="stable")
     columns, weights = lossless.columns[order], lossless.weights[order]
     lossless = replace(lossless, columns=columns, weights=weights)
+    if loss == 0 and rows is None:
+        return [*forms, _measured(lossless, test)]
     for precision in PRECISIONS[PRECISIONS.index(model.precision) :]:
         weights = rounded(lossless.weights, precision)
         forms.append(_measured(replace(lossless, weights=weights, precision=precision), test))
