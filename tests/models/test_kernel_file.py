@@ -78,7 +78,7 @@ def test_votes_are_counted_for_a_bounded_number_of_copies(tmp_path, multiclass):
     [
         ({}, {"precision": "float16"}, "not a precision"),
         ({}, {"unit": 0.0}, "not a mean of Gram entries"),
-        ({}, {"version": 2}, "format version 2; this release reads 3: fit it again"),
+        ({}, {"version": 3}, "format version 3; this release reads 4: fit it again"),
         ({}, {"kept": 10**6}, "the kept model is not of the log"),
         ({"support": np.zeros(3)}, {}, "support is float64"),
         ({"vectors": np.ones((1, 1))}, {}, "do not fit the support"),

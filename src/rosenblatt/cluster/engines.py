@@ -122,7 +122,7 @@ class Broadcast:
 
 @lru_cache(maxsize=4)
 def _read_broadcast(name: str, path: str) -> Broadcast:
-    return Broadcast(*tensorfile.read(path, require_checksum=True), name, path)
+    return Broadcast(*tensorfile.read(path), name, path)
 
 
 class Task(NamedTuple):

@@ -40,7 +40,7 @@ from rosenblatt.training.defaults import ROWS_THAT_DECIDE, MeanSquare
 Arrays = dict[str, np.ndarray]
 About = dict[str, Any]
 
-VERSION = 3
+VERSION = 4
 KERNEL = "KernelPerceptron"
 FORMATS = {False: "rosenblatt-perceptron", True: "rosenblatt-kernel-perceptron"}  # by is_kernel
 _COUNTS = ("steps", "visits", "updates", "epoch", "run", "stop_reason")
@@ -91,11 +91,6 @@ def from_file(arrays: Arrays, about: About) -> Classifier:
             "rosenblatt.rules.register before"
         )
     parameters = dict(about["parameters"])
-    parameters.pop("device", None)  # of earlier files: where a model was trained
-    if not is_kernel:
-        parameters.setdefault("scale", None)  # of files of earlier releases
-    if name == "Perceptron":
-        _drop_penalties(parameters)
     if isinstance(parameters["class_weight"], list):
         parameters["class_weight"] = {label: float(w) for label, w in parameters["class_weight"]}
     model = getattr(estimators, name)(**parameters)
@@ -191,18 +186,6 @@ def _strongest(
         label: [(str(names[i]), float(strength[i])) for i in top if strength[i] > 0]
         for label, strength, top in zip(labels, by_class, tops, strict=True)
     }
-
-
-def _drop_penalties(parameters: dict[str, Any]) -> None:
-    """Remove the parameters of penalties, which the perceptron had in earlier releases."""
-    penalty = parameters.pop("penalty", None)
-    parameters.pop("alpha", None)
-    parameters.pop("l1_ratio", None)
-    if penalty is not None:
-        raise ModelFormatError(
-            f"The model was trained with penalty={penalty!r}, which Perceptron no longer has: "
-            "train OnlineGradient(loss='perceptron') with that penalty instead."
-        )
 
 
 def _plain_parameters(model: Classifier) -> dict[str, Any]:

@@ -87,12 +87,8 @@ def _checksum(plain: str, arrays: Arrays) -> str:
     return f"{total:08x}"
 
 
-def read(
-    path: str | os.PathLike[str], require_checksum: bool = False
-) -> tuple[dict[str, Array], dict[str, Any]]:
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[str, Any]]:
     """Read arrays and metadata; raises ModelFormatError if the file is damaged or not ours.
-
-    With `require_checksum`, files without a checksum (of earlier releases) are refused.
 
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.model"
@@ -115,11 +111,7 @@ def read(
         raise ModelFormatError(f"{os.fspath(path)} is not a rosenblatt file: {reason}") from None
     if not isinstance(metadata, dict):
         raise ModelFormatError(f"{os.fspath(path)} is not a rosenblatt file")
-    if require_checksum and _CHECKSUM not in texts:
-        raise ModelFormatError(
-            f"{os.fspath(path)} has no checksum: it is damaged, or of an earlier release"
-        )
-    if _CHECKSUM in texts and texts[_CHECKSUM] != _checksum(texts[_KEY], arrays):
+    if texts.get(_CHECKSUM) != _checksum(texts[_KEY], arrays):
         raise ModelFormatError(
             f"{os.fspath(path)} is damaged: it is not what was written (its checksum differs)"
         )
