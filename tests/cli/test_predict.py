@@ -11,6 +11,7 @@ import sys
 from contextlib import suppress
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
@@ -171,17 +172,20 @@ def test_columns_and_only_choose_what_is_written(folder):
     assert run(*common, "--only", "score,n").startswith("score,n\n")
 
 
-def test_keep_if_writes_only_rows_of_the_label(folder):
+def test_keep_writes_only_rows_of_some_labels_or_values(folder):
     common = ["predict", folder / "three.model", folder / "three.csv", "--only", "label"]
-    assert run(*common, "--keep-if", "label=pos") == "label\n" + "pos\n" * 60
-    both = run(*common, "--keep-if", "label=pos", "--keep-if", "label=mid")
-    assert both == "label\n" + "pos\nmid\n" * 60
-    scores = load(folder / "three.model").decision_function(
-        [f"the so so film {i}" for i in range(60)]
-    )
-    least = float(np.median(scores[:, 0]))
-    kept = run(*common, "--keep-if", "label=mid", "--min-score", least).splitlines()[1:]
-    assert kept == ["mid"] * int((scores[:, 0] >= least).sum())
+    assert run(*common, "--keep", "three=pos") == "label\n" + "pos\n" * 60
+    assert run(*common, "--keep", "three = pos, mid") == "label\n" + "pos\nmid\n" * 60
+    assert run(*common, "--keep", "three!=pos,mid") == "label\n" + "neg\n" * 60
+    model, table = load(folder / "three.model"), pd.read_csv(folder / "three.csv")
+    values = (
+        model.decision_function(table["text"])
+        if model.calibration is None
+        else model.predict_proba(table["text"])
+    )[:, model.classes.index("mid")]
+    least = float(np.quantile(values, 0.9))
+    kept = run(*common, "--keep", f"three:mid>={least}").splitlines()[1:]
+    assert kept == table["label"][values >= least].tolist()
 
 
 def test_a_stream_is_answered_line_by_line(folder):
@@ -240,12 +244,12 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(folder):
     out.write_text("before")
     for options, kind, words in (
         (
-            ["--keep-if", "label=never"],
+            ["--keep", "two:never>0.5"],
             OptionError,
-            "'never' is not a class of the model: neg, pos",
+            "'never' is not a class of two: neg, pos",
         ),
         (["--top", "3"], OptionError, "--top is from 1 to 2"),
-        (["--at-least", "1.5"], OptionError, "a probability, from 0 to 1, not 1.5"),
+        (["--keep", "two=never"], OptionError, "'never' is no number, nor a class of two"),
         (
             ["--only", "predicted,nope"],
             DataError,
@@ -258,16 +262,15 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(folder):
         error = failure(*common, "--out", out, *options)
         assert isinstance(error, kind), error
         assert words in str(error)
-    run(*common, "--keep-if", "good", code=2)
     assert out.read_text() == "before"
 
 
 def test_a_wrong_probability_ends_with_code_2_and_a_sentence(folder):
     common = "predict", folder / "two.model", folder / "two.csv", "--out", "-"
-    with program(*common, "--at-least", "1.5") as process:
+    with program(*common, "--keep", "two>1.5") as process:
         said, complaint = process.communicate()
     assert (process.returncode, said) == (2, "")
-    assert "--at-least is a probability, from 0 to 1, not 1.5" in " ".join(complaint.split())
+    assert "--keep '1.5': a probability is from 0 to 1" in " ".join(complaint.split())
     assert "Traceback" not in complaint
 
 

@@ -104,7 +104,7 @@ def test_predict_writes_the_labels_of_each_row(folder, model):
         or found.splitlines()[1:] == wanted
     )
     kept = run("predict", folder / "a.model", folder / "test.csv", "--only", "predicted",
-               "--keep-if", "label=red")  # fmt: skip
+               "--keep", "a=red")  # fmt: skip
     assert kept.splitlines()[1:] == [cell for cell in wanted if "red" in cell.split(";")]
     top = json.loads(run("predict", folder / "a.model", "-", "--json", "--top", 2, given="red1\n"))
     assert top["predicted"] == "red"

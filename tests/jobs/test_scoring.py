@@ -287,3 +287,35 @@ def test_an_evaluation_ranks_ordered_classes(folder):
     arguments = ("evaluate", "kind.model", "one.parquet", "--order", "spam,news,good")
     assert "Spearman" in run(folder, *arguments)
     assert json.loads(run(folder, *arguments, "--json"))["ordered"]["spearman"] > 0.5
+
+
+def test_columns_of_bytes_stay_bytes(folder, tmp_path):
+    table = pa.table({"text": ["a proof", "buy now"], "raw": [b"\xff\x00", b"ok"]})
+    pq.write_table(table, tmp_path / "raw.parquet")
+    run(folder, "predict", "quality.model", tmp_path / "raw.parquet", "-o", f"{tmp_path / 'out'}/")
+    assert pq.read_table(tmp_path / "out" / "raw.parquet")["raw"].equals(table["raw"])
+    named = ["predict", str(folder / "quality.model"), str(tmp_path / "raw.parquet"), "--json"]
+    error = CliRunner().invoke(app, named).exception
+    assert "the column 'raw' holds bytes that are no text: write Parquet" in str(error)
+
+
+def test_a_condition_on_a_label_is_about_its_probability(folder, tmp_path):
+    run(folder, "predict", "kind.model", "one.parquet", "-o", tmp_path / "k.parquet", "--keep",
+        "kind:news>=0.3", "--keep", "kind=good,news")  # fmt: skip
+    table, model = pq.read_table(folder / "one.parquet"), load(folder / "kind.model")
+    texts = table["text"].to_pylist()
+    shares, said = model.predict_proba(texts)[:, model.classes.index("news")], model.predict(texts)
+    expected = np.flatnonzero((shares >= 0.3) & (said != "spam"))
+    assert pq.read_table(tmp_path / "k.parquet")["n"].to_pylist() == expected.tolist()
+    assert 0 < len(expected) < 400
+
+
+def test_thresholds_are_found_anew_when_a_file_has_changed(folder, tmp_path):
+    path, out = tmp_path / "in.parquet", tmp_path / "out"
+    table = pq.read_table(folder / "one.parquet")
+    pq.write_table(table, path)
+    command = ("predict", "quality.model", path, "-o", f"{out}/", "--keep-top", "10%", "--by", "n")
+    run(folder, *command)
+    pq.write_table(table.set_column(3, "n", pa.array([-1] * 400)), path)
+    run(folder, *command)
+    assert 40 <= pq.read_table(out / "in.parquet").num_rows < 400

@@ -49,22 +49,12 @@ def predict(
     only: Annotated[
         str | None, typer.Option(help="Write only these columns, as predicted,score.")
     ] = None,
-    keep_if: Annotated[
-        list[str] | None,
-        typer.Option(help="Write only rows with this label: label=NAME (repeat for several)."),
-    ] = None,
-    at_least: Annotated[
-        float | None,
-        typer.Option(help="Write only rows whose label has at least this probability."),
-    ] = None,
-    min_score: Annotated[
-        float | None, typer.Option(help="Write only rows whose label has at least this score.")
-    ] = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            help="Write only rows with 'MODEL>0.9' (also >=, <, <=: a probability or score) or "
-            "MODEL=LABEL (also !=); a model goes by its file's name. Repeat for several."
+            help="Write only rows with 'MODEL>0.9' (also >=, <, <=: a probability or score), "
+            "MODEL=LABEL,LABEL (also !=) or 'MODEL:LABEL>0.3', the probability of one label; a "
+            "model goes by its file's name. Repeat for several."
         ),
     ] = None,
     keep_top: Annotated[
@@ -98,7 +88,7 @@ def predict(
 
       rosenblatt predict quality.model crawl/*.jsonl --out good/ --keep-top 10% --by source
 
-      zcat crawl.gz | rosenblatt predict q.model - --keep-if label=good --at-least 0.8 --only text
+      zcat crawl.gz | rosenblatt predict q.model - --keep 'q:good>0.8' --only text
 
       tail -f log.txt | rosenblatt predict alarm.model - --json --top 3
     """
@@ -118,7 +108,7 @@ def predict(
     if not files:
         raise OptionError("name the files to predict after the models")
     output = OutputOptions(
-        top, scores, proba, _names(columns), _names(only), _labels(keep_if), at_least, min_score,
+        top, scores, proba, _names(columns), _names(only),
         tuple(map(Condition.parse, keep or ())), by=by,
     )  # fmt: skip
     reading = {"format": format, "header": header, "skip_bad_rows": skip_bad_rows}
@@ -154,13 +144,12 @@ def _check(job: Any, folder: Path | None, keep_top: str | None, workers: str | N
         raise OptionError(f"{name} needs a folder for one output per file: --out predicted/")
     if job.options.by is not None and keep_top is None:
         raise OptionError(f"--by {job.options.by} is for --keep-top: give both, or neither")
-    alone = {"top": 1, "scores": False, "proba": False, "keep_if": (), "at_least": None}
-    alone |= {"min_score": None}
+    alone = {"top": 1, "scores": False, "proba": False}
     if len(job.paths) > 1:
         for name, value in alone.items():
             if getattr(job.options, name) != value:
                 flag = "--" + name.replace("_", "-")
-                raise OptionError(f"{flag} is for one model; with several say --keep")
+                raise OptionError(f"{flag} is for one model")
 
 
 def _done_line(done: Any) -> str:
@@ -201,14 +190,3 @@ def _exit_on_closed_pipe() -> None:
 
 def _names(given: str | None) -> tuple[str, ...] | None:
     return None if given is None else tuple(name.strip() for name in given.split(",") if name)
-
-
-def _labels(given: list[str] | None) -> tuple[str, ...]:
-    """The names in options of the form ``label=NAME``."""
-    labels = []
-    for entry in given or ():
-        name, equals, label = entry.partition("=")
-        if not equals or name not in ("label", "predicted"):
-            raise typer.BadParameter(f"{entry!r} is not label=NAME", param_hint="--keep-if")
-        labels.append(label)
-    return tuple(labels)

@@ -35,7 +35,8 @@ from rosenblatt.models.model import Model, rank_scores
 
 LABEL, SCORE, PROBABILITY = "predicted", "score", "probability"
 STDOUT = STDIN
-_COMPARISONS = {
+COLUMNAR = ("parquet", "arrow")
+_COMPARISONS: dict[str, Any] = {
     ">=": np.greater_equal, "<=": np.less_equal, "!=": np.not_equal, "=": np.equal,
     ">": np.greater, "<": np.less,
 }  # fmt: skip
@@ -44,11 +45,12 @@ _CONDITION = re.compile(r"\s*(.+?)\s*(>=|<=|!=|=|>|<)\s*(.+?)\s*")
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on what a model says: ``quality>0.9``, ``lang=en``.
+    """A condition on what a model says: ``quality>0.9``, ``lang=en,no``, ``topic:sport>=0.3``.
 
-    A label is compared with the predicted one: is it the same, or of ordered classes higher? Other
-    numbers are compared with the probability of the second of two classes, or of the predicted one
-    of several; without probabilities, and of ordered classes, with the score.
+    Labels are compared with the predicted one: is it one of these, or of ordered classes higher?
+    Where a row may have several labels, one of them is enough. Numbers are compared with the
+    probability of the label that is named, else of the second of two classes, or of the predicted
+    one of several; without probabilities, and of ordered classes, with the score.
 
     >>> Condition.parse("quality >= 0.9")
     Condition(name='quality', relation='>=', value='0.9')
@@ -68,15 +70,29 @@ class Condition:
 
     def check(self, models: Mapping[str, Model]) -> None:
         """Refuse a condition on a model that is not there, or a label that it does not know."""
-        if self.name not in models:
+        name, label = self._subject(models)
+        if name not in models:
             known = listed(list(models))
-            raise OptionError(f"--keep {shown(self.name)}: there is no such model, but {known}")
-        classes, is_number = models[self.name].classes, self._number is not None
-        if not is_number and not self._is_of_label(models[self.name]):
+            raise OptionError(f"--keep {shown(name)}: there is no such model, but {known}")
+        model, number = models[name], self._number
+        if label and label not in model.classes:
+            message = f"{shown(label)} is not a class of {name}: {listed(model.classes)}"
+            raise OptionError(f"--keep {message}")
+        if self._labels(model) and not label:
+            return
+        if number is None:
             raise OptionError(
-                f"--keep {shown(self.value)} is no number, nor a class of {self.name}: "
-                f"{listed(classes)}"
+                f"--keep {shown(self.value)} is no number, nor a class of {name}: "
+                f"{listed(model.classes)}"
             )
+        is_share = model.calibration is not None and (label or not model.is_ordered)
+        if is_share and not 0 <= number <= 1:
+            raise OptionError(f"--keep {shown(self.value)}: a probability is from 0 to 1")
+
+    def _subject(self, models: Mapping[str, Model]) -> tuple[str, str]:
+        """The name of the model, and the label whose probability is meant, or an empty one."""
+        name, _, label = self.name.partition(":")
+        return (self.name, "") if self.name in models else (name, label)
 
     @property
     def _number(self) -> float | None:
@@ -85,16 +101,31 @@ class Condition:
         except ValueError:
             return None
 
-    def _is_of_label(self, model: Model) -> bool:
-        """Whether the label is compared; of ordered classes also whether it is higher or lower."""
+    def _labels(self, model: Model) -> list[int]:
+        """The classes that are compared; none if a number is."""
         compares = self.relation in ("=", "!=") or model.is_ordered
-        return compares and self.value in model.classes
+        whole = self.value in model.classes
+        labels = [self.value] if whole else [name.strip() for name in self.value.split(",")]
+        is_list = whole or self.relation in ("=", "!=")
+        known = compares and is_list and set(labels) <= set(model.classes)
+        return [model.classes.index(name) for name in labels] if known else []
 
-    def holds(self, model: Model, codes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    def holds(self, models: Mapping[str, Model], scored: Mapping[str, np.ndarray]) -> np.ndarray:
         """For which rows it holds."""
-        compare: Any = _COMPARISONS[self.relation]
-        if self._is_of_label(model):
-            return np.asarray(compare(codes, model.classes.index(self.value)))
+        name, label = self._subject(models)
+        model, scores, compare = models[name], scored[name], _COMPARISONS[self.relation]
+        codes, values = judged(model, scores)
+        if label:
+            shares = model.calibration is not None
+            every = model.probabilities(scores) if shares else own_scores(scores)
+            values = every[:, model.classes.index(label)]
+        elif labels := self._labels(model):
+            if self.relation not in ("=", "!="):
+                return np.asarray(compare(codes, labels[0]))
+            has = np.isin(codes, labels)
+            if model.multilabel:
+                has = model.decide(scores)[:, labels].any(axis=1)
+            return has ^ (self.relation == "!=")
         return np.asarray(compare(values, self._number))
 
 
@@ -138,11 +169,6 @@ class OutputOptions:
     proba: bool = False  # probabilities instead of scores
     columns: tuple[str, ...] | None = None  # of the input; all by default
     only: tuple[str, ...] | None = None  # all columns of the output, in order
-    keep_if: tuple[str, ...] = ()  # write only rows predicted to have one of these labels
-    # Write only rows in which the probability, or the score, of one of these labels (by default of
-    # the predicted one) is at least this, whatever is predicted.
-    at_least: float | None = None
-    min_score: float | None = None
     keep: tuple[Condition, ...] = ()  # write only rows for which all hold
     # Write only rows in which the value of the first model is at least that of its group: the cell
     # of a column, or "" without one.
@@ -152,17 +178,9 @@ class OutputOptions:
     def check(self, model: Model) -> None:
         """Refuse options that the model does not support."""
         classes = model.classes
-        for label in self.keep_if:
-            if label not in classes:
-                message = f"the label {shown(label)} is not a class of the model: {listed(classes)}"
-                raise OptionError(message)
         if not 1 <= self.top <= len(classes):
             raise OptionError(f"--top is from 1 to {len(classes)}, the number of classes")
-        if self.at_least is not None and not 0 <= self.at_least <= 1:
-            raise OptionError(f"--at-least is a probability, from 0 to 1, not {self.at_least:g}")
-        if self.at_least is not None and self.min_score is not None:
-            raise OptionError("--at-least and --min-score exclude each other")
-        if (self.proba or self.at_least is not None) and model.calibration is None:
+        if self.proba and model.calibration is None:
             model.probabilities(np.empty((0, len(model.bias))))  # says why there are none
         if self.columns is not None and self.only is not None:
             raise OptionError("--columns and --only exclude each other: --only names all columns")
@@ -254,7 +272,6 @@ class _Predict:
         self, models: Mapping[str, Model], source: Source, options: OutputOptions, format: str
     ) -> None:
         self._models, self._model, self._options = models, next(iter(models.values())), options
-        self._codes = {name: i for i, name in enumerate(self._model.classes)}
         nothing = {name: np.empty((0, len(model.bias))) for name, model in models.items()}
         inputs, new = source.column_names, list(self._new_columns(nothing, None)[0])
         input_names = set(inputs)
@@ -281,11 +298,12 @@ class _Predict:
                 raise DataError(message, path=source.files[0])
         is_cells = bool(FORMATS[source.format].delimiters)
         self.numbers = source.number_columns() & set(copied) if is_cells else set()
+        self._copies_bytes = bool(FORMATS[source.format].parts) and format in COLUMNAR
         # In the text of fastText lines, labels were replaced by blanks.
         is_fasttext = FORMATS[source.format].name == "fasttext"
         trim = pc.utf8_trim if is_fasttext else pc.utf8_rtrim
         self._trim = partial(trim, characters=" \t\r\n" if is_fasttext else "\r\n")
-        self._typed = self.numbers if format in ("parquet", "arrow") else set()
+        self._typed = self.numbers if format in COLUMNAR else set()
 
     def __call__(self, batch: Batch) -> pa.Table:
         """The output table of a batch."""
@@ -348,41 +366,17 @@ class _Predict:
         """The indices of the rows that are written; None for all."""
         options, model = self._options, self._model
         scores = next(iter(scored.values()))
-        rows = self._selected(scores)
         if batch is None or not (options.keep or options.least):
-            return rows
+            return None
         fit = np.ones(len(scores), bool)
-        if rows is not None:
-            fit[:] = False
-            fit[rows] = True
         for condition in options.keep:
-            named = self._models[condition.name]
-            fit &= condition.holds(named, *judged(named, scored[condition.name]))
+            fit &= condition.holds(self._models, scored)
         if options.least is not None:
             least = dict(options.least)
             groups = groups_of(batch, options.by)
             values = judged(model, scores)[1].astype(np.float32)  # as those they were taken from
             fit &= values >= np.array([least[group] for group in groups], np.float32)
         return np.flatnonzero(fit)
-
-    def _selected(self, scores: np.ndarray) -> np.ndarray | None:
-        """The indices of the rows by labels, and by the least probability or score of one."""
-        model, options = self._model, self._options
-        asked = [self._codes[label] for label in options.keep_if]
-        codes = decided(scores, model.threshold)
-        if options.at_least is None and options.min_score is None:
-            if not asked:
-                return None
-            labels = model.decide(scores) if model.multilabel else None
-            has = np.isin(codes, asked) if labels is None else labels[:, asked].any(axis=1)
-            return np.flatnonzero(has)
-        values, least = own_scores(scores), options.min_score
-        if options.at_least is not None:
-            values, least = model.probabilities(scores), options.at_least
-        best = values[:, asked].max(axis=1) if asked else values[np.arange(len(codes)), codes]
-        if model.is_ordered and options.at_least is None:
-            best = rank_scores(scores)
-        return np.flatnonzero(best >= least)
 
     def _label_sets(self, labels: np.ndarray) -> pa.Array:
         """The labels of each row, joined by the separator of the training files."""
@@ -397,9 +391,16 @@ class _Predict:
             column = column.take(pa.array(rows))
         if name in self._typed:
             return pa.array(to_numbers(column)[0], from_pandas=True)
-        if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+        is_bytes = pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
+        if self._copies_bytes or not is_bytes:
+            return column
+        try:
             return self._trim(plain_strings(column))
-        return column
+        except pa.ArrowInvalid:
+            raise DataError(
+                f"the column {shown(name)} holds bytes that are no text: write Parquet "
+                "(--to parquet), or leave it out (--columns)"
+            ) from None
 
 
 def columns_read(models: Mapping[str, Model], copied: list[str], by: str | None) -> list[str]:

@@ -152,7 +152,10 @@ def score_files(
     for path, target in pairs:
         check_output(target, [path, *job.paths])
     note = target_folder / _NOTE
-    digest = job.digest() if top is None else f"{job.digest()} {top!r} {sorted(files)!r}"
+    digest = job.digest()
+    if top is not None:  # the thresholds are of all files as they are now
+        stamps = sorted((path, Path(path).stat().st_mtime_ns) for path in files)
+        digest += f" {top!r} {stamps!r}"
     begun = _begun(note, digest)
     if top is not None:
         least = None if begun is None else begun.get("least")
