@@ -18,14 +18,15 @@ import argparse
 import json
 import os
 import random
-import resource
+import re
+import shutil
 import struct
 import subprocess
 import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from time import process_time
+from time import process_time, sleep
 
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -210,24 +211,38 @@ def fold(options: argparse.Namespace, folder: Path) -> list[dict[str, object]]:
         block = np.random.default_rng(0).normal(0, 0.1, (1 << 16, dim)).astype("<f4").tobytes()
         left = rows * dim * 4
         while left:
-            left -= (
-                file.write(block[:left]) if not options.sparse else file.seek(left, 1) * 0 + left
-            )
+            left -= file.write(block[:left])
         file.write(struct.pack("<?2q", False, 2, dim))
-        file.write(np.ones((2, dim), "<f4").tobytes())
+        file.write(np.random.default_rng(1).normal(0, 1, (2, dim)).astype("<f4").tobytes())
     out = folder / "large.model"
-    code = f"import rosenblatt; rosenblatt.from_fasttext({str(path)!r}).save({str(out)!r})"
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-c", code], check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return [
-        {
-            "file": path.stat().st_size,
-            "model": out.stat().st_size,
-            "peak_bytes": after.ru_maxrss * 1024,
-            "seconds": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
-        }
-    ]
+    command = [sys.executable, "-m", "rosenblatt", "import", str(path), "--out", str(out)]
+    spent, peak = measured(command)
+    sizes = {"file": path.stat().st_size, "model": out.stat().st_size}
+    return [sizes | {"peak_bytes": peak, "seconds": spent}]
+
+
+def measured(command: list[str]) -> tuple[float, int]:
+    """The processor seconds of a command, and its peak memory in bytes.
+
+    The peak is read from the process itself: that of ``wait4`` counts the parent, too, which the
+    child is until it becomes another program, which it is when Popen returns.
+    """
+    with tempfile.TemporaryFile() as errors:
+        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+        peak, usage = 0, None
+        while usage is None:
+            with suppress(OSError):
+                status = Path(f"/proc/{child.pid}/status").read_text()
+                if line := re.search(r"VmHWM:\s+(\d+)", status):
+                    peak = 1024 * int(line[1])
+            done, code, spent = os.wait4(child.pid, os.WNOHANG)
+            usage = spent if done else None
+            sleep(0.02)
+        errors.seek(0)
+        if code:
+            raise SystemExit(errors.read().decode()[-2000:])
+    child.returncode = code
+    return usage.ru_utime + usage.ru_stime, peak
 
 
 PEER = """
@@ -238,6 +253,13 @@ from datatrove.pipeline.readers import ParquetReader
 from datatrove.pipeline.writers import ParquetWriter
 
 folder, out, first, second = sys.argv[1:]
+
+
+def plain(writer, document):  # the order of the labels differs from text to text
+    named = sorted((name, document.metadata[name]) for name in ("__label__neg", "__label__pos"))
+    return {"id": document.id, "text": document.text, **dict(named)}
+
+
 LocalPipelineExecutor(
     pipeline=[
         ParquetReader(folder, text_key="text"),
@@ -245,7 +267,7 @@ LocalPipelineExecutor(
                                  newline_replacement=" ", save_labels_in_metadata=True),
         FastTextClassifierFilter("file://" + second, keep_labels=[("pos", 0.0), ("neg", 0.0)],
                                  newline_replacement=" ", save_labels_in_metadata=True),
-        ParquetWriter(out),
+        ParquetWriter(out, adapter=plain),
     ],
     logging_dir=out + "-logs",
 ).run()
@@ -285,25 +307,12 @@ def job(options: argparse.Namespace, folder: Path) -> list[dict[str, object]]:
         ]
     for name, command in programs.items():
         for _ in range(options.rounds if name.startswith("rosen") else 1):
-            subprocess.run(
-                ["rm", "-rf", *(str(folder / x) for x in ("ours", "theirs", "theirs-logs"))],
-                check=True,
-            )
-            begun = os.times()
-            child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-            errors = child.stderr.read()
-            _, status, usage = os.wait4(child.pid, 0)
-            if status:
-                raise SystemExit(errors.decode()[-2000:])
-            spent = usage.ru_utime + usage.ru_stime
+            for output in ("ours", "theirs", "theirs-logs"):
+                shutil.rmtree(folder / output, ignore_errors=True)
+            spent, peak = measured(command)
+            rate = size / 1e9 / spent * 3600
             rows.append(
-                {
-                    "program": name,
-                    "GB per core-hour": size / 1e9 / spent * 3600,
-                    "seconds": spent,
-                    "peak_bytes": usage.ru_maxrss * 1024,
-                    "wall": os.times().elapsed - begun.elapsed,
-                }
+                {"program": name, "GB/core-hour": rate, "seconds": spent, "peak_bytes": peak}
             )
             print(rows[-1], flush=True)
     return [*rows, {"input_bytes": size}]
@@ -316,7 +325,6 @@ def main() -> None:
     parser.add_argument("--lid", type=Path)
     parser.add_argument("--peer")
     parser.add_argument("--loss", nargs="*", default=["softmax", "ova", "ns", "hs"])
-    parser.add_argument("--sparse", action="store_true", help="a file of zeros, for small disks")
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()

@@ -125,7 +125,7 @@ class Condition:
             has = np.isin(codes, labels)
             if model.multilabel:
                 has = model.decide(scores)[:, labels].any(axis=1)
-            return has ^ (self.relation == "!=")
+            return np.asarray(has != (self.relation == "!="))
         return np.asarray(compare(values, self._number))
 
 
