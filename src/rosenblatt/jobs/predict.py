@@ -122,9 +122,8 @@ class Condition:
         elif labels := self._labels(model):
             if self.relation not in ("=", "!="):
                 return np.asarray(compare(codes, labels[0]))
-            has = np.isin(codes, labels)
-            if model.multilabel:
-                has = model.decide(scores)[:, labels].any(axis=1)
+            several = model.decide(scores)[:, labels].any(axis=1) if model.multilabel else None
+            has = np.isin(codes, labels) if several is None else several
             return np.asarray(has != (self.relation == "!="))
         return np.asarray(compare(values, self._number))
 
