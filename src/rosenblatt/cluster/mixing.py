@@ -22,8 +22,8 @@ import numpy as np
 from rosenblatt.cluster.engines import Broadcast, Engine, Task, tree_map, tree_sum
 from rosenblatt.cluster.manifest import Shard
 from rosenblatt.cluster.shards import Reading, hashed_rows
+from rosenblatt.jobs.held_out import is_held_out
 from rosenblatt.jobs.options import TrainOptions
-from rosenblatt.jobs.rows import is_held_out
 from rosenblatt.jobs.run import spec_of
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners import make
@@ -146,7 +146,8 @@ class OpenShard:
         columns = self.rows.columns
         self.features = places.features
         self.examples = Examples(packed, places.codes[codes], omega, len(columns), columns)
-        is_held = is_held_out(leaf.first, len(self.rows), about["held_out"], self.options.seed)
+        numbers = leaf.first + np.arange(len(self.rows))
+        is_held = is_held_out(numbers, about["held_out"], self.options.seed)
         weighs = omega > 0 if omega.size > 1 else np.True_
         self.visited = np.flatnonzero(~is_held & weighs).astype(np.uint64)
         self.held_out = np.flatnonzero(is_held & weighs).astype(np.uint64)

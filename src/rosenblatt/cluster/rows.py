@@ -18,8 +18,9 @@ from rosenblatt.data.features import Features
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.data.source import MOST_CLASSES, MOST_NAMED, TOO_MANY
 from rosenblatt.errors import DataError, listed
+from rosenblatt.jobs.held_out import is_held_out
 from rosenblatt.jobs.options import TrainOptions
-from rosenblatt.jobs.rows import is_held_out, rarity_of_model
+from rosenblatt.jobs.rows import rarity_of_model
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.learners.parts import ONE_RATE
@@ -141,7 +142,7 @@ class ShardedRows:
             Leaf(shard, summary.digest) for shard, summary in zip(valid, validated, strict=True)
         ]
         self.held = [
-            int(is_held_out(leaf.first, rows, self.held_out, self.seed).sum())
+            int(is_held_out(leaf.first + np.arange(rows), self.held_out, self.seed).sum())
             for leaf, rows in zip(self.leaves, self.counts, strict=True)
         ]
         self.bytes = sum(summary.bytes for summary in trained)

@@ -238,14 +238,26 @@ class Source:
         if self.features.origin != "table":
             message = f"{self.features.origin} rows bring their own weights or have none"
             raise DataError(message, path=self.files[0])
+        self._set_aside("weight", name)
+        self._weight = name
+
+    def group_by(self, name: str) -> None:
+        """Let batches have the column that names groups of rows; it is then not a feature."""
+        if self.features.origin != "table":
+            raise DataError(f"{self.features.origin} rows have no groups", path=self.files[0])
+        self._set_aside("group", name)
+        self.kept_columns = (*(self.kept_columns or ()), name)
+
+    def _set_aside(self, what: str, name: str) -> None:
+        """Leave a column out of the features."""
         if name not in self.column_names or name in self._label_columns():
-            what = "is the label" if name in self._label_columns() else "is not a column"
-            message = f"the weight {shown(name)} {what}; the columns are "
+            fault = "is the label" if name in self._label_columns() else "is not a column"
+            message = f"the {what} {shown(name)} {fault}; the columns are "
             raise DataError(message + listed(self.column_names), path=self.files[0])
         left = tuple(c for c in self.features.columns if c.name != name)
         if not left:
             raise DataError("no column is left to learn from", path=self.files[0])
-        self.features, self._weight = replace(self.features, columns=left), name
+        self.features = replace(self.features, columns=left)
 
     def first_table(self) -> pa.Table | None:
         """The first rows as in batches, or the first lines of a Vowpal Wabbit file, or None."""

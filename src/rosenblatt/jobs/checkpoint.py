@@ -23,6 +23,7 @@ from rosenblatt.data import Features
 from rosenblatt.data.labels import LabelSets
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError, ModelFormatError
+from rosenblatt.jobs.held_out import Leaders
 from rosenblatt.jobs.outcome import HeldOut
 from rosenblatt.jobs.rows import FileRows, known_classes
 from rosenblatt.jobs.run import Run
@@ -42,7 +43,7 @@ _PLAIN = [f.name for f in fields(Progress) if f.type in ("int", "float", "str | 
 class Checkpoint:
     """A folder with a saved run, which is saved again after `seconds`, or after `rows` visits."""
 
-    format, version = "rosenblatt-checkpoint", 6
+    format, version = "rosenblatt-checkpoint", 7
     unreadable = "a checkpoint that this release can read"
     rows_name = "rows"
 
@@ -125,6 +126,8 @@ class Checkpoint:
             "n_classes": run.learner.n_classes,
             "label_sets": source.label_sets.members,
         }
+        held, about["groups"] = rows.leaders.state()
+        arrays |= held
         if rows.rarity is not None:
             arrays["scales"] = rows.rarity.scales
             about["rest"] = rows.rarity.rest
@@ -174,6 +177,7 @@ class Checkpoint:
             for path, line, name, cell in about["named_strays"]
         ]
         rows.batches, rows.bytes, rows.restarts = map(int, about["read"])
+        rows.leaders = Leaders.restored(len(rows.store) // rows.copies, arrays, about["groups"])
         self._restore_progress(run, arrays, about)
         if not 0 <= run.progress.position <= len(rows.store):
             raise ValueError(f"it has visited {run.progress.position} of {len(rows.store)} rows")

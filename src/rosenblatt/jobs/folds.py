@@ -55,15 +55,21 @@ class FoldScore(NamedTuple):
     log_loss: float  # NaN without probabilities
 
 
-def folds_of(codes: np.ndarray, count: int, seed: int) -> list[np.ndarray]:
+def folds_of(
+    codes: np.ndarray, count: int, seed: int, leaders: np.ndarray | None = None
+) -> list[np.ndarray]:
     """The places of the rows of each fold; the rows of a class are spread evenly over them.
+
+    Rows with one leader are in one fold.
 
     >>> [fold.tolist() for fold in folds_of(np.array([0, 0, 1, 0, 1, 0]), 2, seed=0)]
     [[0, 2, 3], [1, 4, 5]]
     """
-    drawn = np.random.default_rng(seed).permutation(len(codes))
-    by_class = drawn[np.argsort(codes[drawn], kind="stable")]
-    return [np.sort(by_class[first::count]) for first in range(count)]
+    leaders = np.arange(len(codes)) if leaders is None else leaders
+    first, of_row = np.unique(leaders, return_index=True, return_inverse=True)[1:]
+    drawn = np.random.default_rng(seed).permutation(len(first))
+    by_class = drawn[np.argsort(codes[first][drawn], kind="stable")]
+    return [np.flatnonzero(np.isin(of_row, by_class[start::count])) for start in range(count)]
 
 
 def is_cross_fitted(run: Run) -> bool:
@@ -80,7 +86,8 @@ def cross_scores(run: Run, names: list[str]) -> tuple[np.ndarray, np.ndarray, np
     plan = replace(run.plan(), max_epochs=run.best_epochs(), early_stopping=False, validate=None)
     everything = rows.visited(refit=True).rows
     parts = []
-    for places in folds_of(rows.examples().codes[everything], FOLDS, rows.seed):
+    codes, leaders = rows.examples().codes[everything], rows.leaders.of(everything)
+    for places in folds_of(codes, FOLDS, rows.seed, leaders):
         fold, learner = everything[places], rows.new_learner(run.options)
         for _ in run_epochs(learner, FoldRows(rows, fold).visited(refit=True), plan, Progress()):
             pass
@@ -108,6 +115,7 @@ def cross_validate(source: Any, options: TrainOptions, count: int) -> Iterator[F
         raise OptionError("cross-validation is for one label per row, and here it may have several")
     opened.features, _ = lift_source(opened, options)
     rows = FileRows(opened, options, threads=threads_of(options.n_jobs))
+    rows.finds_copies = opened.features.is_text
     with closing(rows):
         run = Run(rows, options)
         run.begin()
@@ -116,7 +124,8 @@ def cross_validate(source: Any, options: TrainOptions, count: int) -> Iterator[F
         if not rows.fit_in_memory:
             raise OptionError("cross-validation needs all rows in memory: give more (--memory)")
         everything = rows.visited(refit=True).rows
-        for places in folds_of(rows.examples().codes[everything], count, rows.seed):
+        codes, leaders = rows.examples().codes[everything], rows.leaders.of(everything)
+        for places in folds_of(codes, count, rows.seed, leaders):
             yield _judged(Run(FoldRows(rows, everything[places]), options), everything[places])
 
 

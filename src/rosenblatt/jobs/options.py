@@ -299,6 +299,12 @@ class TrainOptions:
         SETTING, LEARNING,
         "Column of sample weights: the copies each row counts for. It is not a feature.",
     )
+    group: str | None = _option(
+        SETTING, LEARNING,
+        "Column whose equal values mark rows that are held out together, such as a customer. It is "
+        "not a feature. Of texts, near copies of a row always are.",
+        metavar="COLUMN",
+    )
     ordered: bool = _option(
         SETTING, LEARNING,
         "Learn classes that have an order, such as ratings: one weight per feature, and thresholds "
@@ -419,6 +425,9 @@ class TrainOptions:
             raise OptionError("max_epochs and patience have no effect where epochs says how many")
         if self.valid is not None and self.holdout:
             raise OptionError("valid and holdout exclude each other: drop one of them")
+        for name in ("valid", "workers"):
+            if self.group is not None and getattr(self, name) is not None:
+                raise OptionError(f"group and {name} exclude each other: drop one of them")
         if self.shards is not None and self.workers is None:
             raise OptionError("shards are for workers: give both, or neither")
         if self.tune is not None:

@@ -15,6 +15,7 @@ from rosenblatt.data.labels import sorted_labels
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError, counted
 from rosenblatt.jobs.goals import Goal, HeldRows
+from rosenblatt.jobs.held_out import Leaders, is_held_out
 from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.jobs.run import spec_of
 from rosenblatt.kernels.packing import Numbering
@@ -31,8 +32,6 @@ from rosenblatt.training.order import shuffled
 from rosenblatt.training.progress import Progress
 
 _MOST_RESTARTS = 10
-_MOST_HELD_OUT = 50_000  # by the full share
-_PART = 1 << 18  # row numbers that are mixed at a time
 LARGEST = 1e15  # of a value: products of two, added up, are in the range of float32
 _NO_ROWS = np.empty(0, np.uint64)
 
@@ -73,6 +72,8 @@ class FileRows:
         self.numbering = Numbering(self.n_columns, columns)
         self.goal = None if options.tune_for is None else Goal.parse(options.tune_for)
         self.held_out, self.seed = options.held_out(valid is not None), options.seed
+        self.leaders, self.group = Leaders(), options.group
+        self.finds_copies = self.held_out > 0 and source.features.is_text and self.copies == 1
         self.batches = self.bytes = self.restarts = 0
         # The scales behind the learner's feature rates. Without a start model, sources that need
         # rates get them from their first 4,096 rows.
@@ -250,20 +251,20 @@ class FileRows:
 
     def held_out_rows(self) -> np.ndarray:
         """The numbers of the stored rows that are held out."""
-        held = self._held_out(0, len(self.store))
-        return np.flatnonzero(held).astype(np.uint64)
+        return np.flatnonzero(self._is_held_out(np.arange(len(self.store)))).astype(np.uint64)
 
-    def _held_out(self, first: int, count: int) -> np.ndarray:
-        """Which rows are held out; the copies of a row together."""
-        start, end = first // self.copies, -(-(first + count) // self.copies)
-        held = is_held_out(start, end - start, self.held_out, self.seed)
-        return np.repeat(held, self.copies)[first - start * self.copies :][:count]
+    def _is_held_out(self, rows: np.ndarray) -> np.ndarray:
+        """Which rows are held out; the copies of a row together, and those with one leader."""
+        return is_held_out(
+            self.leaders.of(rows // rows.dtype.type(self.copies)), self.held_out, self.seed
+        )
 
     def _read(self, position: int) -> Iterator[tuple[Examples, np.ndarray]]:
         """The first epoch: read and store batches, and visit their rows in order."""
         self._handed = int(self._everything()[position - 1]) + 1 if position else 0
         for batch in self.source.batches(self.batches):
             before, examples = len(self.store), self._keep(batch, self.store)
+            self._find_leaders(batch)
             self.batches += 1
             self.bytes += batch.size
             if not self._is_ready():
@@ -352,9 +353,7 @@ class FileRows:
     def _visited(self, rows: np.ndarray) -> np.ndarray:
         """The given rows without those held out or of weight zero."""
         if self.held_out > 0 and len(rows):
-            first = int(rows.min())
-            held = self._held_out(first, int(rows.max()) + 1 - first)
-            rows = rows[~held[(rows - np.uint64(first)).astype(np.int64)]]
+            rows = rows[~self._is_held_out(rows)]
         omega, at = self.store.weights, rows.astype(np.int64)
         is_visited = np.ones(len(rows), bool) if omega.size == 1 else omega[at] > 0
         if self._factors.size and not self._factors.all():
@@ -371,6 +370,14 @@ class FileRows:
         rows = self.numbering.pack(batch.rows, room, self.source.features.common_value)
         store.commit(rows, batch.labels, batch.weights)
         return self._examples(rows, batch.labels, ONE if batch.weights is None else batch.weights)
+
+    def _find_leaders(self, batch: Batch) -> None:
+        """Note which rows of a batch belong together."""
+        if self.group is not None:
+            assert batch.table is not None, "groups are a column of a table"
+            self.leaders.add_groups(batch.table[self.group].to_pylist()[:: self.copies])
+        elif self.finds_copies:
+            self.leaders.add(batch.rows)
 
     def _validation_rows(self, valid: Source) -> Store:
         if self._validation is None:
@@ -472,38 +479,3 @@ def _with_weights(learner: Any, weights: Weights) -> Any:
     other.restore(replace(zero, weights=weights.weights, bias=weights.bias))
     other.reserve(learner.n_features)
     return other
-
-
-def is_held_out(first: int, count: int, share: float, seed: int) -> np.ndarray:
-    """A mask of the held-out rows among `count` rows; depends on row numbers and seed alone.
-
-    They are the `share` of the rows, until 50,000 are held out; of as many further rows half that
-    share, and half of that again whenever the rows have doubled: the newest rows are among them.
-    Different seeds give independent masks: the seed is mixed before it is added to a row number.
-
-    >>> held = is_held_out(0, 10_000, share=0.1, seed=0)
-    >>> int(held.sum()), bool((held[50:70] == is_held_out(50, 20, 0.1, 0)).all())
-    (1019, True)
-    >>> [int(is_held_out(at, 1 << 19, 0.1, 0).sum()) for at in (0, 1 << 19, 1 << 20, 1 << 22)]
-    [51411, 24600, 13162, 3303]
-    """
-    held = np.zeros(count, dtype=bool)
-    if share <= 0:
-        return held
-    offset = _mixed(np.array([seed], np.uint64))
-    start, end = 0, math.ceil(_MOST_HELD_OUT / share)
-    while start < first + count:
-        # In parts, as the numbers of many rows take memory.
-        for low in range(max(first, start), min(first + count, end), _PART):
-            high = min(low + _PART, first + count, end)
-            rows = np.arange(low, high, dtype=np.uint64)
-            hashes = _mixed((rows + offset) * np.uint64(0x9E3779B97F4A7C15))
-            held[low - first : high - first] = hashes < np.uint64(int(share * 2**64))
-        start, end, share = end, 2 * end, share / 2
-    return held
-
-
-def _mixed(numbers: np.ndarray) -> np.ndarray:
-    """Numbers whose bits each depend on all bits of the given ones; 0 stays 0."""
-    mixed = (numbers ^ (numbers >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-    return mixed ^ (mixed >> np.uint64(33))

@@ -131,7 +131,9 @@ def _check_multilabel(source: Source, options: TrainOptions) -> None:
 
 
 def _weighted(source: Source, options: TrainOptions) -> Source:
-    """A source that reads the weights of rows, if there is a column of them."""
+    """A source that reads the weights of rows, and their groups, if there are columns of them."""
     if options.weight is not None:
         source.weigh_by(options.weight)
+    if options.group is not None:
+        source.group_by(options.group)
     return source
