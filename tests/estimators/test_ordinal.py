@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from rosenblatt import AROW, Ordinal, Perceptron
+from rosenblatt.reference import prank
 
 
 def separable(seed, rows, classes):
@@ -25,29 +26,51 @@ def separable(seed, rows, classes):
     return X, np.searchsorted(np.quantile(s, np.linspace(0, 1, classes + 1)[1:-1]) + 0.25, s)
 
 
+def separator_of(seed, X, y, classes):
+    """The direction of the data and thresholds halfway in between, unless a class is missing."""
+    rng = np.random.default_rng(seed)
+    rng.integers(-9, 10, X.shape)
+    direction = rng.integers(1, 6, 4).astype(float)
+    if len(np.unique(y)) < classes:
+        return None
+    s = X @ direction
+    return direction, np.array([(s[y <= j].max() + s[y > j].min()) / 2 for j in range(classes - 1)])
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(10, 60), st.integers(2, 6))
 def test_the_corrections_are_within_the_mistake_bound(seed, rows, classes):
     X, y = separable(seed, rows, classes)
     model = Ordinal(Perceptron.textbook(max_iter=50)).fit(X, y)
     made, sides = model.two_class_rows(X, y)
-    # A separator that is known: the direction of the data, thresholds halfway in between.
-    rng = np.random.default_rng(seed)
-    rng.integers(-9, 10, (rows, 4))
-    direction = rng.integers(1, 6, 4).astype(float)
-    s = X @ direction
-    cuts = [
-        (s[y <= j].max() + s[y > j].min()) / 2
-        for j in range(len(model.classes_) - 1)
-        if (y > j).any() and (y <= j).any()
-    ]
-    if len(cuts) < len(model.thresholds_):
+    known = separator_of(seed, X, y, classes)
+    if known is None:
         return
-    separator = np.append(direction, np.array(cuts) / model.unit_)
+    direction, cuts = known
+    separator = np.append(direction, cuts / model.unit_)
     margins = (2 * sides - 1) * (made @ separator) / np.linalg.norm(separator)
     assert margins.min() > 0
     bound = (np.linalg.norm(made, axis=1).max() / margins.min()) ** 2
     assert sum(epoch.updates for epoch in model.estimator_.history_) <= bound
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(5, 40), st.integers(2, 6))
+def test_the_errors_of_prank_are_within_its_bound(seed, rows, classes):
+    X, y = separable(seed, rows, classes)
+    separator = separator_of(seed, X, y, classes)
+    if separator is None:
+        return
+    direction, cuts = separator
+    signs = np.where(y[:, None] > np.arange(classes - 1), 1, -1)
+    length = np.sqrt(direction @ direction + cuts @ cuts)
+    margin = (signs * ((X @ direction)[:, None] - cuts)).min() / length
+    assert margin > 0
+    bound = ((classes - 1) * (X**2).sum(axis=1).max() + 1) / margin**2
+    steps = list(prank(X.astype(int).tolist(), y.tolist(), classes, max_epochs=30))
+    assert sum(step.loss for step in steps) <= bound
+    assert all(step.thresholds_after == tuple(sorted(step.thresholds_after)) for step in steps)
+    assert all(abs(step.prediction - step.y) <= step.loss for step in steps)
 
 
 def test_what_can_be_put_in_order_is():

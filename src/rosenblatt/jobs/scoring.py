@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt import __version__, data
-from rosenblatt.atomic_files import atomic_write, check_output
+from rosenblatt.atomic_files import atomic_write, check_output, remove_leftovers
 from rosenblatt.data import Source
 from rosenblatt.data.source import in_order
 from rosenblatt.errors import NoRowsError, OptionError, counted
@@ -152,6 +152,7 @@ def score_files(
     for path, target in pairs:
         check_output(target, [path, *job.paths])
     note = target_folder / _NOTE
+    remove_leftovers(note)
     digest = job.digest()
     if top is not None:  # the thresholds are of all files as they are now
         stamps = sorted((path, Path(path).stat().st_mtime_ns) for path in files)

@@ -41,6 +41,7 @@ movie, good, bad, not, with the sign rule and no bias:
 from __future__ import annotations
 
 from rosenblatt.reference.family import FamilyStep, family, family_average
+from rosenblatt.reference.ranking import RankStep, prank
 from rosenblatt.reference.textbook import (
     BatchStep,
     JointStep,
@@ -64,6 +65,7 @@ __all__ = [
     "FamilyStep",
     "JointStep",
     "Order",
+    "RankStep",
     "Rate",
     "Step",
     "Vector",
@@ -77,5 +79,6 @@ __all__ = [
     "is_mistake",
     "joint",
     "online",
+    "prank",
     "sign",
 ]
