@@ -210,12 +210,12 @@ def fold(options: argparse.Namespace, folder: Path) -> list[dict[str, object]]:
             file.write(label + struct.pack("<xqb", 9, 1))
         rows = len(words) + buckets
         file.write(struct.pack("<?2q", False, rows, dim))
-        block = np.random.default_rng(0).normal(0, 0.1, (1 << 16, dim)).astype("<f4").tobytes()
-        left = rows * dim * 4
-        while left:
-            left -= file.write(block[:left])
+        rng = np.random.default_rng(0)
+        for start in range(0, rows, 1 << 16):
+            shape = (min(1 << 16, rows - start), dim)
+            file.write((rng.random(shape, dtype=np.float32) - 0.5).data)
         file.write(struct.pack("<?2q", False, 2, dim))
-        file.write(np.random.default_rng(1).normal(0, 1, (2, dim)).astype("<f4").tobytes())
+        file.write(rng.normal(0, 1, (2, dim)).astype("<f4").data)
     out = folder / "large.model"
     command = [sys.executable, "-m", "rosenblatt", "import", str(path), "--out", str(out)]
     spent, peak = measured(command)

@@ -123,8 +123,11 @@ def serve() -> None:
             answer = pickle.dumps((False, function(*arguments, **named)), pickle.HIGHEST_PROTOCOL)
         except Exception as error:
             answer = _pickled_error(error)
-        results.write(answer)
-        results.flush()
+        try:
+            results.write(answer)
+            results.flush()
+        except BrokenPipeError:  # the process that wanted it was killed
+            os._exit(0)
 
 
 def _pickled_error(error: Exception) -> bytes:

@@ -90,6 +90,7 @@ class Ordinal(ClassifierMixin, BaseEstimator):
 
         Row i and threshold j are at place ``i * (k - 1) + j``.
         """
+        X = X if sp.issparse(X) else np.asarray(X)
         codes, n = self._codes(np.asarray(y)), len(self.classes_) - 1
         each = np.repeat(np.arange(X.shape[0]), n)
         cuts = np.tile(np.eye(n) * -self.unit_, (X.shape[0], 1))
