@@ -96,7 +96,7 @@ import tomllib
 project = tomllib.load(open("pyproject.toml", "rb"))["project"]
 extras = project["optional-dependencies"]
 tools = ("ruff", "mypy", "import-linter", "pre-commit", "sphinx", "myst", "pydata", "numpydoc", "build")
-wanted = project["dependencies"] + [one for name in ("plot", "lab", "cluster", "course", "dev") for one in extras[name]]
+wanted = project["dependencies"] + [one for name in ("plot", "lab", "onnx", "cluster", "course", "dev") for one in extras[name]]
 print("\n".join(one.replace(">=", "==") for one in wanted if not one.startswith(("rosenblatt", *tools))))
 endef
 export LOWEST

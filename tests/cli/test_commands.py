@@ -12,9 +12,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
+from sklearn.datasets import dump_svmlight_file
 from typer.testing import CliRunner
 
 from rosenblatt import load
@@ -116,6 +118,83 @@ def test_inspect_names_features_by_their_words(model):
     assert "good" in text
 
 
+def test_export_to_onnx_says_what_the_model_says(folder):
+    model, out = folder / "numbers.model", folder / "numbers.onnx"
+    run("train", folder / "numbers.csv", "--label", "size", "--epochs", 20, "--out", model)
+    run("export", model, "--out", out)
+    X = np.array([[11, 11], [0, 0], [np.nan, 1]], np.float32)
+    label, *_ = onnxruntime.InferenceSession(out).run(None, {"X": X})
+    table = {"a": [11.0, 0.0, None], "b": [11.0, 0.0, 1.0]}
+    assert label.tolist() == load(model).predict(table).tolist()
+    assert label.tolist()[:2] == ["high", "low"]
+
+
+def test_export_to_onnx_keeps_the_threshold_that_was_chosen_on_held_out_rows(folder):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(600, 2)).astype(np.float32)
+    y = np.where(X[:, 0] + rng.normal(size=600) > 1.0, "rare", "often")
+    rows = "".join(f"{a!r},{b!r},{c}\n" for (a, b), c in zip(X.tolist(), y, strict=True))
+    (folder / "rare.csv").write_text("a,b,label\n" + rows)
+    model, out = folder / "rare.model", folder / "rare.onnx"
+    run("train", folder / "rare.csv", "--target", "recall=0.9", "--out", model)
+    run("export", model, "--out", out)
+    assert load(model).threshold != 0.0
+    label, scores, *_ = onnxruntime.InferenceSession(out).run(None, {"X": X})
+    table = {"a": X[:, 0].astype(float), "b": X[:, 1].astype(float)}
+    clear = np.abs(scores[:, 0] - load(model).threshold) > 1e-4
+    assert (label == load(model).predict(table))[clear].all()
+    assert clear.mean() > 0.99
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_export_to_onnx_takes_features_of_svmlight_files_by_number(folder, classes):
+    rng = np.random.default_rng(classes)
+    X = rng.normal(size=(300, 7)) * (rng.random((300, 7)) < 0.5)
+    y = X[:, :classes].argmax(axis=1)
+    out = folder / f"{classes}.onnx"
+    dump_svmlight_file(X, y, str(folder / "rows.svm"), zero_based=False)
+    run("train", folder / "rows.svm", "--out", folder / "rows.model")
+    run("export", folder / "rows.model", "--out", out)
+    session = onnxruntime.InferenceSession(out)
+    width = session.get_inputs()[0].shape[1]
+    assert width <= 8
+    given = np.zeros((300, width), np.float32)
+    given[:, 1:] = X[:, : width - 1]
+    label, *_ = session.run(None, {"X": given})
+    run("predict", folder / "rows.model", folder / "rows.svm", "--out", folder / "p.csv")
+    expected = [line.split(",")[0] for line in (folder / "p.csv").read_text().split()]
+    assert label.tolist() == expected
+    assert (label == y.astype(str)).mean() > 0.8
+
+
+def test_export_to_onnx_refuses_texts(model, folder):
+    result = CliRunner().invoke(app, ["export", str(model), "--out", str(folder / "x.onnx")])
+    assert "numeric columns" in str(result.exception)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_export_to_onnx_knows_categories_and_probabilities(folder, classes):
+    rng = np.random.default_rng(classes)
+    age = rng.integers(18, 80, 500).astype(float)
+    job = rng.choice(["tech", "sales", "none at all", ""], 500)
+    y = (age > 40).astype(int) + (job == "tech") * (classes - 1)
+    rows = [f"{a:g},{j},{c % classes}" for a, j, c in zip(age, job, y, strict=True)]
+    table, model, out = (folder / f"jobs{classes}.{end}" for end in ("csv", "model", "onnx"))
+    table.write_text("age,job,label\n" + "\n".join(rows) + "\n")
+    run("train", table, "--lift", "none", "--out", model)
+    result = CliRunner().invoke(app, ["export", str(model), "--out", str(out)])
+    assert "categories as hashes only" in str(result.exception)
+    run("export", model, "--names", table, "--out", out)
+    age[::7] = np.nan
+    job[::5] = "a job that training did not see"
+    given = {"age": age.astype(np.float32)[:, None], "job": job.astype(object)[:, None]}
+    label, _, probabilities = onnxruntime.InferenceSession(out).run(None, given)
+    columns = {"age": age, "job": job.astype(object)}
+    expected = load(model).predict_proba(columns)
+    assert np.allclose(probabilities, expected, atol=1e-5)
+    assert (label == load(model).predict(columns)).mean() > 0.99
+
+
 def program(*arguments, **options):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     command = [sys.executable, "-m", "rosenblatt", *(str(a) for a in arguments)]
@@ -173,7 +252,7 @@ def test_standard_input_can_be_trained_on(folder):
 
 
 def test_help_pages_have_examples():
-    for command in ("train", "evaluate", "predict", "inspect", "compress"):
+    for command in ("train", "evaluate", "predict", "inspect", "export"):
         assert "Examples:" in run(command, "--help")
 
 

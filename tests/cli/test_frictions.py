@@ -35,6 +35,7 @@ def run(folder, command, **rest):
     [
         ("evaluate rows.csv m.model", 2, "the model comes first: m.model rows.csv"),
         ("predict rows.csv m.model", 2, "the model comes first: m.model rows.csv"),
+        ("export m.model --out m.pkl", 2, "exported to an .onnx file"),
         ("train .", 1, "is a folder, not a folder with a folder of text files"),
         ("verify nothing.json rows.csv", 1, "nothing.json: No such file or directory"),
         ("verify rows.csv rows.csv", 1, "rows.csv: this is not a rosenblatt certificate"),
@@ -42,7 +43,7 @@ def run(folder, command, **rest):
         ("trace --example movies --update foo", 2, "'foo' is not one of"),
         ("trace --example movies --mistake foo", 2, "'foo' is not one of"),
         ("train rows.csv --column a=nmber", 2, "'nmber' is not a kind of column"),
-        ("compress m.model --out missing/m.model", 2, "there is no folder missing"),
+        ("export m.model --out missing/m.onnx", 2, "there is no folder missing"),
         ("trace rows.csv --out rows.csv", 2, "which is read"),
         (
             "evaluate several.model several.csv --by x",

@@ -113,6 +113,7 @@ def test_no_command_shows_control_characters_of_names(tmp_path):
         "explain no class": ["explain", model, row, "--label", NAMES[2] + "!"],
         "explain no column": ["explain", model, json.dumps({NAMES[0] + "!": 1})],
         "compress": ["compress", model, "-o", small],
+        "export": ["export", model, "-o", f"{FILE}.onnx"],
         "certify": ["certify", two, "-o", proof],
         "certify one against one": ["certify", data],
         "verify": ["verify", proof, two],

@@ -22,7 +22,7 @@ COMMANDS = {
     "predict over its model": (["predict", "m.model", "rows.csv", "--to", "csv", "-o"], "m.model"),
     "compress": (["compress", "m.model", "--out"], "m.model"),
     "compress over the rows": (["compress", "m.model", "--valid", "rows.csv", "-o"], "rows.csv"),
-    "compress over its model": (["compress", "m.model", "--out"], "m.model"),
+    "export": (["export", "m.model", "--out"], "m.model"),
     "evaluate": (["evaluate", "m.model", "rows.csv", "--plot"], "rows.csv"),
 }  # fmt: skip
 

@@ -87,6 +87,7 @@ NO_FILE = {
     "inspect": ["no.model"],
     "explain": ["no.model", "text"],
     "certify": ["no.csv"],
+    "export": ["no.model", "--out", "x.onnx"],
 }
 
 

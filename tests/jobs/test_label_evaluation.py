@@ -319,6 +319,15 @@ def test_several_labels_are_learned_by_any_rule(wide):
     assert f1_score(wide["test"][LABELS], said, average="micro") > 0.8
 
 
+def test_several_labels_are_not_exported_to_onnx(wide, tmp_path):
+    from rosenblatt.models.onnx import export_onnx
+
+    frame = {"x": np.linspace(-1, 1, 60), "a": [0] * 30 + [1] * 30, "b": [1, 0] * 30}
+    found = train(frame, label=["a", "b"], epochs=2)
+    with pytest.raises(ValueError, match="several labels per row cannot be exported"):
+        export_onnx(found, tmp_path / "a.onnx")
+
+
 def test_a_target_gives_each_label_its_threshold(folder, model, tmp_path):
     options = {"label": "tags", "text": "text", "label_separator": ";"}
     cautious = train(folder / "train.csv", target="precision=0.99", **options)

@@ -14,6 +14,7 @@ from rosenblatt import data, load, train
 from rosenblatt.cli import app
 from rosenblatt.cluster import ShardWarning
 from rosenblatt.errors import OptionError
+from rosenblatt.models.onnx import export_onnx
 
 
 def checkers(rows=900, seed=0):
@@ -176,6 +177,12 @@ def test_strongest_features_have_names():
     names = [name for pairs in model.words.values() for name, _ in pairs]
     assert len(names) == 50
     assert any(name.startswith("a ..") or " × b ..0" in name for name in names)
+
+
+def test_a_lifted_model_is_not_exported_to_onnx(tmp_path):
+    model = train({"x": np.arange(200.0) % 17, "label": ["u", "v"] * 100}, lift="knots", epochs=1)
+    with pytest.raises(ValueError, match="--lift none"):
+        export_onnx(model, tmp_path / "a.onnx")
 
 
 def test_an_unknown_lift_is_refused():

@@ -16,6 +16,7 @@ from rosenblatt import Model, train
 from rosenblatt.data import Column, Features
 from rosenblatt.errors import DataError
 from rosenblatt.kernels.text import Ngrams, Rows, column
+from rosenblatt.models.onnx import export_onnx
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +96,14 @@ def test_feature_numbers_beyond_the_table_are_refused(numbered, number):
             numbered.scores(rows)
     assert numbered.explain({255: 1.0}).scores == numbered.bias
     assert numbered.explain({}).scores == numbered.bias
+
+
+def test_a_model_too_wide_for_onnx_is_refused(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text("".join(f"{i % 3} 4000000:{1 + i % 3}\n" for i in range(60)))
+    with pytest.raises(ValueError, match=r"feature number 4,000,000 and 3 scores need 12,000,003"):
+        export_onnx(train(path, epochs=1), tmp_path / "a.onnx")
+    assert not (tmp_path / "a.onnx").exists()
 
 
 def test_tables_of_every_kind_are_scored_alike(model, table):

@@ -24,7 +24,7 @@ from rosenblatt.cli.browser import course, lab
 from rosenblatt.cli.demo import demo
 from rosenblatt.cli.evaluate import evaluate
 from rosenblatt.cli.lines import say
-from rosenblatt.cli.models import compress, explain, import_, inspect
+from rosenblatt.cli.models import compress, explain, export, import_, inspect
 from rosenblatt.cli.predict import predict
 from rosenblatt.cli.prove import certify, verify
 from rosenblatt.cli.serve import replay, serve
@@ -66,7 +66,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS = {
-    "Train and predict": (train, evaluate, predict, explain, inspect, compress, import_),
+    "Train and predict": (train, evaluate, predict, explain, inspect, compress, export, import_),
     "Serve": (serve, replay),
     "Prove": (certify, verify),
     "Watch and learn": (demo, trace, lab, course),

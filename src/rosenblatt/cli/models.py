@@ -1,4 +1,4 @@
-"""`rosenblatt inspect, explain, compress, import`: what a model holds, and smaller forms of it."""
+"""`rosenblatt inspect, explain, compress, export`: what a model holds, and smaller forms of it."""
 
 from __future__ import annotations
 
@@ -358,3 +358,40 @@ def import_(
     if not quiet:
         sizes = [readable_size(path.stat().st_size) for path in (file, target)]
         say(f"{target}: {extent(model)}, {sizes[1]} (the file of fastText: {sizes[0]})")
+
+
+def export(
+    model: o.ModelFile,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The .onnx file to write.")],
+    names: Annotated[
+        str | None,
+        typer.Option(help="A file of rows with the categories that the ONNX model is to know."),
+    ] = None,
+) -> None:
+    """Write a model of numbers and categories as ONNX, with probabilities.
+
+    The ONNX model takes one matrix of floats with a column per feature; if there are categories,
+    each column by its name, with shape (rows, 1). It is checked with onnxruntime.
+
+    Examples:
+
+      rosenblatt export flowers.model --out flowers.onnx
+
+      rosenblatt export adult.model --names adult.csv --out adult.onnx
+    """
+    from rosenblatt import data
+    from rosenblatt.atomic_files import check_output
+    from rosenblatt.models.model_file import read_model
+    from rosenblatt.models.onnx import export_onnx
+
+    check_output(out, [model], "model")
+    if out.suffix != ".onnx":
+        raise OptionError(f"{out}: a model is exported to an .onnx file")
+    loaded = read_model(model)
+    tables: Iterator[Any] = iter(())
+    if names is not None:
+        source = data.open([names], features=loaded.features)
+        source.labelled = False
+        tables = (batch.table for batch in source)
+    export_onnx(loaded, out, tables)
+    say(f"{out}: {readable_size(out.stat().st_size)}")
