@@ -41,7 +41,7 @@ from rosenblatt import certify, verify
 from rosenblatt.data import read_arrays
 from rosenblatt.errors import DataError
 from rosenblatt.theory import Certificate, CertificateSet, CertificateSource
-from rosenblatt.theory.plain_check import NotProvenError, _certificates, _check, prove
+from rosenblatt.theory.plain_check import NotProvenError, _certificates, _check, _read_table, prove
 
 FAULTS = ("believed", "disputed", "contradiction", "honest", "exception")
 # What the fast checker says of a verdict that is not proven; all else is about other claims.
@@ -63,15 +63,18 @@ Rows = list[list[Any]]
 
 @dataclass(frozen=True)
 class Case:
-    """Rows of numbers of every kind, their labels, and how checkers are asked."""
+    """Rows of numbers of every kind, their labels, and how checkers are asked.
+
+    `plain` is what the plain checker has read: the file if it reads such files.
+    """
 
     kind: str
     rows: Rows
     labels: list[str]
     X: Any
     y: Any
-    file: Path | None
     record: dict[str, Any]
+    plain: tuple[list[list[Fraction]], list[str]]
 
 
 def _cell(family: int, g: np.random.Generator) -> Any:
@@ -271,29 +274,35 @@ def draw_case(folder: Path, g: np.random.Generator) -> Case:
         "margin_rtol": 1e-6 if g.random() < 0.3 else None,
     }
     certificate = certify(X, y, **options)
-    certificate = certificate if source is None else certificate.with_source(source)
-    return Case(kind, rows, labels, X, y, file, certificate.to_dict())
+    if source is None:
+        return Case(kind, rows, labels, X, y, certificate.to_dict(), _fractions(rows, labels))
+    certificate = certificate.with_source(source)
+    plain = _fractions(rows, labels)
+    if file.suffix in (".csv", ".tsv"):
+        certificate.save(proof := folder / "proof.json")
+        try:
+            prove(str(proof), str(file))
+            plain = _read_table(file, source.label, None if source.header else False, exact)
+        except NotProvenError as error:
+            print(f"{kind}: {error}\n{file.read_text()}")
+            plain = [], []  # so that the question about the honest proof is a fault
+    return Case(kind, rows, labels, X, y, certificate.to_dict(), plain)
 
 
-def plain_answer(case: Case, record: dict[str, Any], folder: Path) -> str:
+def _fractions(rows: Rows, labels: list[str]) -> tuple[list[list[Fraction]], list[str]]:
+    return [[Fraction(x) for x in row] for row in rows], labels
+
+
+def plain_answer(case: Case, record: dict[str, Any]) -> str:
     """Why the plain checker does not prove a record of a case; empty if it does."""
+    rows, labels = case.plain
     try:
-        if case.file is not None and case.file.suffix in (".csv", ".tsv"):
-            # The names of columns are asked about by the command line, not by `verify`.
-            source = case.record.get("certificates", [case.record])[0]["source"]
-            record = copy.deepcopy(record)
-            for part in record.get("certificates", [record]):
-                part["source"] = source
-            (folder / "proof.json").write_text(json.dumps(record))
-            prove(str(folder / "proof.json"), str(case.file))
-            return ""
-        rows = [[Fraction(x) for x in row] for row in case.rows]
         parts = _certificates(record)
         named = {name for c in parts for name in [*c["positive"], *c["negative"]]}
-        if named != set(case.labels):
+        if named != set(labels):
             return "other classes"
         for part in parts:
-            _check(part, rows, case.labels)
+            _check(part, rows, labels)
     except NotProvenError as error:
         return str(error)
     except Exception as error:  # as `prove` does
@@ -301,7 +310,7 @@ def plain_answer(case: Case, record: dict[str, Any], folder: Path) -> str:
     return ""
 
 
-def compare(case: Case, record: dict[str, Any], folder: Path) -> str:
+def compare(case: Case, record: dict[str, Any]) -> str:
     """What the two checkers say of a record: an outcome, or one of FAULTS."""
     is_set = record.get("format") == "rosenblatt-certificates"
     try:
@@ -312,7 +321,7 @@ def compare(case: Case, record: dict[str, Any], folder: Path) -> str:
     except Exception:
         traceback.print_exc()
         return "exception"
-    reason = plain_answer(case, record, folder)
+    reason = plain_answer(case, record)
     if result.proven:
         if reason:
             return "believed"
@@ -338,7 +347,7 @@ def _same_verdicts(record: dict[str, Any], honest: dict[str, Any]) -> bool:
 
 def invent(record: dict[str, Any], g: np.random.Generator) -> dict[str, Any]:
     """A record with another proof of a verdict drawn at random, in one of its parts."""
-    forged = copy.deepcopy(record)
+    forged = json.loads(json.dumps(record))
     parts = forged.get("certificates", [forged])
     part = parts[g.integers(len(parts))]
     nothing = dict.fromkeys(
@@ -363,7 +372,7 @@ def invent(record: dict[str, Any], g: np.random.Generator) -> dict[str, Any]:
     return reseal(forged)
 
 
-def shifted(case: Case, g: np.random.Generator, folder: Path) -> Case | None:
+def shifted(case: Case, g: np.random.Generator) -> Case:
     """A case of the same container with one value changed a little, or two labels exchanged."""
     rows, labels = [list(row) for row in case.rows], list(case.labels)
     i, j = int(g.integers(len(rows))), int(g.integers(len(rows[0])))
@@ -378,7 +387,8 @@ def shifted(case: Case, g: np.random.Generator, folder: Path) -> Case | None:
     with_intercept = case.record.get("certificates", [case.record])[0]["fit_intercept"]
     strategy = case.record.get("strategy", "ovr")
     certificate = certify(X, labels, fit_intercept=with_intercept, strategy=strategy)
-    return Case("objects", rows, labels, X, labels, None, certificate.to_dict())
+    plain = _fractions(rows, labels)
+    return Case("objects", rows, labels, X, labels, certificate.to_dict(), plain)
 
 
 def transplanted(case: Case, other: Case) -> dict[str, Any]:
@@ -399,20 +409,22 @@ def torture(count: int, seed: int, seconds: float = float("inf")) -> Counter[str
         while asked < count and time.monotonic() < end:
             case = draw_case(folder, g)
             earlier = [*earlier[-20:], case]
-            neighbour = shifted(case, g, folder)
+            neighbour = shifted(case, g)
             questions = [("honest", case, case.record), ("honest", neighbour, neighbour.record)]
             questions += [("moved", neighbour, transplanted(case, neighbour))]
             questions += [("moved", case, transplanted(neighbour, case))]
-            questions += [("tampered", case, tamper(case.record, earlier, g)) for _ in range(100)]
-            questions += [("invented", case, invent(case.record, g)) for _ in range(100)]
+            for about in (case, neighbour):
+                for _ in range(100):
+                    questions.append(("tampered", about, tamper(about.record, earlier, g)))
+                    questions.append(("invented", about, invent(about.record, g)))
             outcomes[f"container: {case.kind}"] += 1
             for what, about, record in questions[: count - asked]:
-                outcome = compare(about, record, folder)
+                outcome = compare(about, record)
                 if what == "honest" and outcome != "proven by both":
                     outcome = "honest"
                 if outcome in FAULTS:
                     print(f"{outcome}, {what}, {about.kind}: {about.rows} {about.labels}")
-                    print(json.dumps(record)[:3000], "\n", plain_answer(about, record, folder))
+                    print(json.dumps(record)[:3000], "\n", plain_answer(about, record))
                 outcomes[outcome] += 1
                 asked += 1
     outcomes["asked"] = asked

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 
-from rosenblatt import KernelPerceptron, Perceptron
+from rosenblatt import KernelPerceptron, OnlineGradient, Ordinal, Perceptron
 from rosenblatt.estimators._input import weighted_by_class
 from rosenblatt.estimators.family import estimator_of
 from rosenblatt.rules.registry import rules
@@ -86,7 +86,11 @@ SCALES = {"f8": (1e-300, 1e-160, 1e-30, 1.0, 1e30, 1e160, 1e300), "f4": (1e-30, 
 
 @pytest.mark.parametrize(
     "model",
-    [*map(estimator_of, rules()), Perceptron(), Perceptron(multiclass="ovo"), KernelPerceptron()],
+    [
+        *map(estimator_of, rules()),
+        *(make(loss="log", scale=scale) for make in [OnlineGradient] for scale in ("auto", None)),
+        *(Perceptron(), Perceptron(multiclass="ovo"), Perceptron(scale=None), KernelPerceptron()),
+    ],
     ids=repr,
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -108,6 +112,36 @@ def test_rows_with_two_labels_are_never_called_separated(model, n_classes):
             assert not model.converged_
             assert np.isfinite(model.decision_function(data)).all()
     assert ended >= 5
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *map(estimator_of, rules()),
+        OnlineGradient(loss="log"),
+        *(Perceptron(keep=keep) for keep in ("average", "best")),
+        *(KernelPerceptron(keep=keep, kernel="linear") for keep in ("average", "vote")),
+        Ordinal(),
+    ],
+    ids=repr,
+)
+def test_what_is_called_separated_is_predicted_right(model):
+    """By the weights that are returned: averages of a clean epoch may err on its rows."""
+    ended = 0
+    for seed in range(40):
+        g = np.random.default_rng(seed)
+        data = g.integers(-4, 5, (g.integers(6, 40), g.integers(1, 5))).astype(float)
+        scores = data @ g.normal(size=data.shape[1])
+        labels = np.digitize(scores, [0.0] if seed % 2 else [-2, 2])
+        if len(np.unique(labels)) < 2:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fitted = model.set_params(random_state=0).fit(data, labels)
+        if getattr(fitted, "estimator_", fitted).converged_:
+            ended += 1
+            assert np.array_equal(fitted.predict(data), labels), seed
+    assert ended or not isinstance(model, Perceptron | Ordinal)
 
 
 def test_permuting_can_be_asked_for_by_a_numpy_boolean():

@@ -128,3 +128,10 @@ def test_ranks_are_as_good_as_those_of_one_against_the_rest(name):
     other = LogisticRegression(max_iter=500).fit(X[~held], y[~held])
     rank = spearmanr(ours.scores(X[held]), y[held]).statistic
     assert rank > spearmanr(other.predict(X[held]), y[held]).statistic - 0.02
+
+
+def test_rows_whose_squares_overflow_are_refused_with_a_sentence():
+    X = np.array([[1e200], [2e200], [3e200]])
+    for rows in (X, sp.csr_array(X)):
+        with pytest.raises(ValueError, match="squared lengths of the rows overflow"):
+            Ordinal().fit(rows, [0, 1, 2])

@@ -26,7 +26,7 @@ from rosenblatt.theory import CertificateSource, plain_check
 from rosenblatt.theory.checker.certificate_file import seal
 from rosenblatt.theory.plain_check import NotProvenError, prove
 
-QUESTIONS = int(os.environ.get("ROSENBLATT_PLAIN_QUESTIONS", "1500"))
+QUESTIONS = int(os.environ.get("ROSENBLATT_PLAIN_QUESTIONS", "2500"))
 SOURCE = Path(plain_check.__file__)
 
 

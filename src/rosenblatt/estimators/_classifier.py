@@ -20,11 +20,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.estimators._unseen import Fitted, Unseen
 from rosenblatt.learners.examples import Examples, distinct
-from rosenblatt.learners.problems import decided
+from rosenblatt.learners.problems import decided, differ
 from rosenblatt.training import Epoch, History, Plan, Progress
 from rosenblatt.training.defaults import patience_of, tol_of
 
 _ENOUGH_HELD_OUT = 50  # rows to calibrate on; where there are fewer, fit cross-fits
+_SCORED = 1 << 13  # rows at a time
 _SIMPLE = {bool, int, float, str, type(None)}
 _valid_settings: set[Any] = set()  # settings of parameters that passed all checks
 
@@ -345,6 +346,23 @@ def describe_run(model: Any, progress: Progress) -> None:
     model.n_iter_, model.n_updates_ = progress.epoch, progress.updates
     model.t_ = round(progress.steps)
     model.converged_ = progress.stop_reason == "separated"
+
+
+def confirm_separation(model: Any, progress: Progress, fitted: Fitted, rows: np.ndarray) -> None:
+    """Call a run "stable", not "separated", if the weights to predict with err on a visited row.
+
+    The epoch without a mistake is one of the last weights: an average may err, and so may weights
+    that were scaled back.
+    """
+    if progress.stop_reason != "separated":
+        return
+    multilabel = fitted.targets.sets is not None
+    for start in range(0, len(rows), _SCORED):
+        chunk = rows[start : start + _SCORED]
+        predictions = decided(model._scores_of(fitted.X[chunk]), multilabel=multilabel)
+        if differ(predictions, fitted.targets.truth(chunk)).any():
+            progress.stop_reason = "stable"
+            return
 
 
 def warn_of_budget(model: Any) -> None:

@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from rosenblatt import rules, training
 from rosenblatt.estimators._classifier import (
     Classifier,
+    confirm_separation,
     describe_run,
     is_permuted,
     learns_online,
@@ -272,6 +273,9 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         if self.scale_ is not None:
             weights, bias = self.scale_.fold(weights, bias)
         self._shown = Weights(np.ascontiguousarray(weights), bias)
+        assert run.fitted is not None
+        if self.keep != "last" or self.early_stopping or self.scale_ is not None:
+            confirm_separation(self, progress, run.fitted, run.data.everything()[1])
         describe_run(self, progress)
         training.refuse_overflow(self._learner, run.data, run.plan, progress, run.largest)
         progress.kept = None
@@ -279,7 +283,6 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         progress.history = []
         if self.keep == "last" and not self.early_stopping and self._places is None:
             self._shown = None  # those of the learner
-        assert run.fitted is not None
         self._remember(run.held_out, run.fitted, weights.size)
 
     @property

@@ -20,6 +20,7 @@ from rosenblatt.estimators._classifier import (
     NOT_NEGATIVE,
     POSITIVE,
     Classifier,
+    confirm_separation,
     describe_run,
     learns_online,
     order_of,
@@ -294,8 +295,12 @@ class KernelPerceptron(Classifier):
                 for _ in run(learner, data, plan, progress):
                     pass
             self._take(learner, len(y), progress, kept_weights(learner, plan, progress))
+            fitted = Fitted(X, targets, copies)
+            if self.keep != "last" or self.early_stopping:
+                confirm_separation(self, progress, fitted, rows)
+                describe_run(self, progress)
             held_out = None if held is None else (held.X, held.codes)
-            self._remember(held_out, Fitted(X, targets, copies), self.state_.log.rows.size)
+            self._remember(held_out, fitted, self.state_.log.rows.size)
         warn_of_budget(self)
         return self
 

@@ -134,11 +134,12 @@ class Ordinal(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"A classifier needs at least 2 classes, and y has one class: {self.classes_}."
             )
-        squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.square(X).sum(axis=1)
+        with np.errstate(over="ignore"):  # the estimator says to scale
+            squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.square(X).sum(axis=1)
         # The size of a row, so that to scale X changes no prediction; a power of two, so that the
         # last digit of a sum, which depends on its order, changes nothing either.
         size = np.sqrt(np.average(np.ravel(squares), weights=weights))
-        self.unit_ = float(np.exp2(np.round(np.log2(size)))) if size > 0 else 1.0
+        self.unit_ = float(np.exp2(np.round(np.log2(size)))) if 0 < size < np.inf else 1.0
         learner = Perceptron() if self.estimator is None else clone(self.estimator)
         options = learner.get_params()
         if "fit_intercept" in options:

@@ -120,7 +120,8 @@ def _squared_lengths(rows: Dense | Csr, first: int, last: int) -> Array:
     squares, filled = np.zeros(last - first), ends > starts
     if numbers.size:
         places = (starts[filled] - rows.pointers[first]).astype(np.intp)
-        squares[filled] = np.add.reduceat(numbers * numbers, places)
+        with np.errstate(over="ignore"):  # as of dense rows; infinity is refused
+            squares[filled] = np.add.reduceat(numbers * numbers, places)
     return squares
 
 
