@@ -137,6 +137,11 @@ def test_an_interrupted_run_goes_on_to_the_same_model(rated, model, tmp_path, mo
     assert np.array_equal(again.bias, model.bias)
 
 
+def test_training_does_not_go_on_from_ordered_classes(rated, model):
+    with pytest.raises(OptionError, match="cannot be trained further"):
+        train(table(rated, slice(100)), text="text", start=model)
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

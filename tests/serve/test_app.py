@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt import load, train
+from rosenblatt import TrainOptions, load, train
 from rosenblatt.errors import OptionError
 from rosenblatt.serve import engine as engine_module
 from rosenblatt.serve.app import serve
-from rosenblatt.serve.engine import Engine
+from rosenblatt.serve.engine import Engine, Predict
 from rosenblatt.serve.guard import Limits, Tokens
 from rosenblatt.serve.log import open_log
+from rosenblatt.serve.online import Start
 from rosenblatt.serve.openapi import description
 from rosenblatt.serve.replay import replay
-from rosenblatt.serve.work import Predict
 
 from .conftest import caught_up, running, stream, text_start
 
@@ -120,6 +120,27 @@ def test_what_is_served_is_the_model_of_a_replay(learning, tmp_path):
     assert same.status_code == 304
 
 
+def test_a_lifted_table_learns_on_and_predicts_as_in_python(begun, tmp_path):
+    rng = np.random.default_rng(0)
+    age, town = rng.normal(40, 9, 300), rng.choice(["a", "b"], 300)
+    label = np.where((abs(age - 40) < 6) ^ (town == "a"), "in", "out")
+    start = train({"age": age, "town": town, "label": label}, label="label", lift="pairs")
+    assert start.features.lift is not None
+    log = begun(start=Start.of(TrainOptions(), start.features, start))
+    rows = [{"age": float(a), "town": str(t)} for a, t in zip(age[:60], town[:60], strict=True)]
+    with running(Engine(log=log, learns=True)) as client:
+        answers = client.post("/v1/predict", json=rows).json()
+        expected = start.predict({"age": age[:60], "town": town[:60]})
+        assert [answer["label"] for answer in answers] == expected.tolist()
+        labels = [{"id": a["id"], "label": str(y)} for a, y in zip(answers, label, strict=False)]
+        client.post("/v1/label", json=[*labels, {"label": "else", "row": rows[0]}])
+        caught_up(client, 61)
+        served = client.get("/v1/model").content
+    replay(str(log.path)).online.exported().save(tmp_path / "replayed.model")
+    assert (tmp_path / "replayed.model").read_bytes() == served
+    assert load(tmp_path / "replayed.model").classes == ("else", "in", "out")
+
+
 def test_mistakes_are_counted_against_what_was_predicted_then(learning):
     rows = stream(40)
     ids = [learning.post("/v1/predict", json=e.content).json()["id"] for e in rows]
@@ -182,10 +203,6 @@ def test_labels_are_acknowledged_before_they_are_learned_and_classes_are_bounded
     monkeypatch.setattr(learning.engine.online, "learn", fails)
     taken = learning.post("/v1/label", json={"label": "class 3", "row": "word"}).json()
     assert taken["status"] == "accepted"
-
-
-def test_predictions_that_are_not_kept_cannot_be_labelled(learning):
-    assert "id" not in learning.post("/v1/predict?keep=false", json="good").json()
 
 
 def test_a_stopped_service_goes_on_where_it_was(begun):
@@ -358,9 +375,8 @@ def test_an_error_in_a_batch_fails_only_what_it_is_about(model, monkeypatch):
             raise MemoryError
         return model.features.rows(engine.reader.table(values))
 
-    engine.open()
     monkeypatch.setattr(engine.reader, "hashed", hashed)
-    works = [Predict([{"text": text}], keep=False) for text in ("good", "poison", "dull")]
+    works = [Predict([{"text": text}]) for text in ("good", "poison", "dull")]
     good, poison, dull = engine._answered(works)
     assert good[0]["label"] in model.classes
     assert dull[0]["label"] in model.classes
@@ -424,7 +440,7 @@ def test_the_description_names_all_paths_and_what_they_answer(model, begun):
         assert set(document["paths"]) == paths
         row = document["components"]["schemas"]["Row"]["anyOf"][1]
         assert list(row["properties"]) == ["text"]
-    document = description(text_start().features, Limits(), tokens=True)
+    document = description(text_start().features, 100, tokens=True)
     assert document["security"] == [{"token": []}]
 
 

@@ -37,7 +37,7 @@ def test_the_client_of_the_guide_predicts_labels_and_follows_the_model(begun):
         texts = [event.content["text"] for event in rows]
         model = client.model()
         assert model is client.model()
-        expected = [answer["label"] for answer in client.predict(texts, keep="false")]
+        expected = [answer["label"] for answer in client.predict(texts)]
         assert model.predict(texts).tolist() == expected
         client.label("more", "pos", row="new words")
         caught_up(http, 61)

@@ -139,7 +139,6 @@ def test_forgetting_keeps_the_bits_of_a_replay_and_drops_the_texts(log):
     before = Online(log.start())
     before.learn(log.events(0, 100))
     engine = Engine(log=log)
-    engine.open()
     assert engine.forget(before=25.5) == 25
     events = log.events(0, 100)
     assert [isinstance(e.content, bytes) for e in events] == [True] * 25 + [False] * 25
@@ -155,7 +154,6 @@ def test_forgotten_texts_are_not_in_the_file(begun):
     log = begun()
     write(log, [e._replace(content={"text": "unforgettable"}) for e in stream(20)])
     engine = Engine(log=log)
-    engine.open()
     engine.forget(before=100.0)
     log.close()
     sqlite3.connect(log.path).execute("PRAGMA wal_checkpoint(TRUNCATE)").connection.close()

@@ -100,3 +100,7 @@ def test_models_that_cannot_learn_are_refused():
                     label_separator=",")  # fmt: skip
     with pytest.raises(OptionError, match="several"):
         Start.of(TrainOptions(), several.features, several)
+    ordered = train({"text": frame["text"], "label": ["1", "2"] * 20}, text="text", epochs=1,
+                    order=["1", "2"])  # fmt: skip
+    with pytest.raises(OptionError, match="ordered classes cannot be trained further"):
+        Start.of(TrainOptions(), ordered.features, ordered)

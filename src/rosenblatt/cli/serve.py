@@ -60,7 +60,12 @@ def serve(
     chars: Annotated[bool, o.training_option("analyzer")] = False,
     ngrams: Annotated[str | None, o.training_option("ngrams")] = None,
     bits: Annotated[int | None, o.training_option("bits")] = None,
-    rule: Annotated[str | None, o.training_option("rule")] = None,
+    rule: Annotated[
+        str | None,
+        o.option(
+            LOG, "The learning rule, as in rosenblatt train. Default: that of --from, or arow."
+        ),
+    ] = None,
     threshold: Annotated[float | None, o.training_option("threshold")] = None,
     padding: Annotated[float | None, o.training_option("padding")] = None,
     average: Annotated[bool | None, o.training_option("average")] = None,
@@ -129,7 +134,6 @@ def serve(
         begun = _begun(log, learn, start, o.training_options(hashing | learning | columns))
         seconds = None if forget_after is None else _seconds(forget_after)
         engine = Engine(log=begun, learns=learn, forget_after=seconds)
-    say(f"http://{host}:{port} in a browser shows the service; Ctrl-C ends it", err=True)
     run(engine, host=host, port=port, names=name or [], tokens=tokens, limits=limits)
 
 

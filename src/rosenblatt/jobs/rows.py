@@ -13,7 +13,7 @@ import numpy as np
 from rosenblatt.data import Batch, Source
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.data.store import Store
-from rosenblatt.errors import DataError, counted
+from rosenblatt.errors import DataError, OptionError, counted
 from rosenblatt.jobs.goals import Goal, HeldRows
 from rosenblatt.jobs.held_out import Leaders, is_held_out
 from rosenblatt.jobs.options import TrainOptions
@@ -453,6 +453,21 @@ def _state_of(model: Model, learner: Any) -> State:
         bias_sums=signs @ state.bias_sums,
         clock=np.full(count, float(state.clock[0])),
     )
+
+
+def check_can_learn(model: Model) -> None:
+    """Raise an OptionError if training cannot go on from a model."""
+    if "estimator" in model.parameters:
+        raise OptionError(
+            f"start (--from) goes on with models of train; this {model.parameters['estimator']} "
+            "goes on in Python: rosenblatt.load(...).partial_fit"
+        )
+    if model.features.fasttext is not None:
+        raise OptionError("a model of fastText cannot be trained further: train one from the text")
+    if model.is_ordered:
+        raise OptionError(
+            "a model of ordered classes cannot be trained further: train one on all rows"
+        )
 
 
 def state_of_model(model: Model) -> State:

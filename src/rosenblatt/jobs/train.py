@@ -11,13 +11,12 @@ from typing import Any, ParamSpec, Protocol, overload
 
 from rosenblatt.atomic_files import remove_leftovers
 from rosenblatt.data import Source
-from rosenblatt.errors import OptionError
 from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.lift import LiftTrial, lift_source
 from rosenblatt.jobs.options import TrainOptions, documented
 from rosenblatt.jobs.ordered import ordered_rows
 from rosenblatt.jobs.outcome import check_model_path, finished, stopped
-from rosenblatt.jobs.rows import FileRows
+from rosenblatt.jobs.rows import FileRows, check_can_learn
 from rosenblatt.jobs.run import Run
 from rosenblatt.jobs.sources import open_again, open_rows, rule_of
 from rosenblatt.jobs.tune import Trial, parse_seconds, tune
@@ -100,13 +99,8 @@ def train(source: Any, *, options: TrainOptions | None = None, **changes: Any) -
     start = options.start
     if start is not None and not isinstance(start, Model):
         start = read_model(start)
-    if start is not None and "estimator" in start.parameters:
-        raise OptionError(
-            f"start (--from) goes on with models of train; this {start.parameters['estimator']} "
-            "goes on in Python: rosenblatt.load(...).partial_fit"
-        )
-    if start is not None and start.features.fasttext is not None:
-        raise OptionError("a model of fastText cannot be trained further: train one from the text")
+    if start is not None:
+        check_can_learn(start)
     if start is not None and options.rule is None:
         options = replace(options, rule=rule_of(start))
     if options.workers is not None:

@@ -16,12 +16,11 @@ from typing import Any
 
 from rosenblatt import __version__
 from rosenblatt.errors import MissingExtraError, OptionError
-from rosenblatt.serve.engine import Engine, say
+from rosenblatt.serve.engine import Busy, Engine, Labels, NewLabel, Predict, UnknownId, say
 from rosenblatt.serve.log import LogError, new_id
 from rosenblatt.serve.online import file_of
-from rosenblatt.serve.openapi import FLAGS, NUMBERS, description
+from rosenblatt.serve.openapi import PARAMETERS, description
 from rosenblatt.serve.rows import TooManyRows, label_of, parse_arrow, parse_json, parse_lines
-from rosenblatt.serve.work import Busy, Labels, NewLabel, Predict, UnknownId
 
 if find_spec("starlette") is None or find_spec("uvicorn") is None:
     raise MissingExtraError("the service", "serve")
@@ -93,9 +92,7 @@ class Service:
         """The predicted labels of rows."""
         values, form = await self._items(request)
         rows = [self.engine.reader.row(value) for value in values]
-        top, explain, keep = (_parameter(request, name) for name in ("top", "explain", "keep"))
-        keep = keep and self.engine.log is not None
-        task = Predict(rows, top, explain, keep)
+        task = Predict(rows, _parameter(request, "top"), _parameter(request, "explain"))
         return self._answers(await self.engine.submit(task, len(rows)), form)
 
     async def label(self, request: Request) -> Response:
@@ -224,14 +221,14 @@ class Service:
 
 def _parameter(request: Request, name: str) -> Any:
     """The value of a parameter of the query."""
-    value = request.query_params.get(name)
-    if name in FLAGS:
-        if value not in (None, "true", "false"):
-            raise ValueError(f"{name} is true or false")
-        return FLAGS[name] if value is None else value == "true"
-    default, least, most = NUMBERS[name]
+    value, schema = request.query_params.get(name), PARAMETERS[name]["schema"]
     if value is None:
-        return default
+        return schema["default"]
+    if schema["type"] == "boolean":
+        if value not in ("true", "false"):
+            raise ValueError(f"{name} is true or false")
+        return value == "true"
+    least, most = schema["minimum"], schema["maximum"]
     is_number = value.isascii() and value.isdigit() and len(value) < 9
     if not (is_number and least <= int(value) <= most):
         raise ValueError(f"{name} is a number from {least} to {most}")
@@ -252,7 +249,7 @@ def make_app(
     tokens: Tokens | None = None,
     hosts: Sequence[str] = LOOPBACK,
 ) -> Guard:
-    """The ASGI application of a service; the engine opens when it starts.
+    """The ASGI application of a service.
 
     Examples
     --------
@@ -283,11 +280,10 @@ def make_app(
         return lambda request: Response(content, media_type=kind)
 
     def openapi(request: Request) -> Response:
-        return JSONResponse(description(engine.reader.features, limits, tokens is not None))
+        return JSONResponse(description(engine.reader.features, limits.rows, tokens is not None))
 
     @asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
-        await asyncio.to_thread(engine.open)
         task = asyncio.create_task(engine.run())
         await asyncio.sleep(0)
         yield
@@ -345,8 +341,9 @@ def serve(
         async def startup(self, sockets: Any = None) -> None:
             await super().startup(sockets)
             if self.started:
-                at = self.servers[0].sockets[0].getsockname()
-                say("ready", host=at[0], port=at[1], version=engine.version)
+                port = self.servers[0].sockets[0].getsockname()[1]
+                name = f"[{config.host}]" if ":" in config.host else config.host
+                say("ready", url=f"http://{name}:{port}", port=port, version=engine.version)
 
     if tokens is None and not _is_loopback(host):
         raise OptionError(
@@ -358,6 +355,7 @@ def serve(
         app,
         host=host.strip("[]"),
         port=port,
+        http="h11",  # which bounds headers
         log_config=None,
         access_log=False,
         server_header=False,

@@ -1,6 +1,6 @@
 """Answers requests in batches: score, write to the log, learn from it.
 
-All work on the model and the log is done by one thread, a batch at a time: what came while the
+The model and the log are used by one thread at a time, for a batch at a time: what came while the
 last batch was written is the next one. A commit costs the same for one row as for a thousand.
 """
 
@@ -12,22 +12,24 @@ import secrets
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rosenblatt.data.source import MOST_CLASSES
-from rosenblatt.learners.problems import decided, own_scores
+from rosenblatt.kernels.text import Rows
+from rosenblatt.learners.problems import own_scores
 from rosenblatt.models.model import Model
 from rosenblatt.serve.log import Known, LabelRow, Log, LogError, Prediction, new_id
 from rosenblatt.serve.online import Online, bytes_of
 from rosenblatt.serve.rows import Row, RowReader
-from rosenblatt.serve.work import Busy, Labels, Predict, Scored, Task, UnknownId
 
 _MOST_ROWS = 4096  # of a batch, and labels learned at a time when the service starts
+_FEW = 16  # rows of a request that, if it is alone, is answered without another thread
+_LOOKS = 3  # turns of the event loop in which requests that have arrived join one that is alone
 _LABELS, _LEARN_SECONDS = 64, 0.2  # learned at a time, and the time for it, between two batches
 _MOST_EXPLAINED = 100  # rows of a request
 _POLL = 0.1  # seconds between looks at the log, for the labels that other servers took
@@ -37,9 +39,47 @@ _ASK_SECONDS = 1.0  # between attempts to become the learner
 _FORGET_SECONDS = 600.0
 
 
-@dataclass
+class Busy(RuntimeError):  # noqa: N818  (named by what is the case)
+    """More rows wait than may wait."""
+
+
+class UnknownId(ValueError):  # noqa: N818
+    """A label is for an id that the log does not have, and has no row."""
+
+
+class Predict(NamedTuple):
+    """Rows to predict; if there is a log, they are written to it, to be labelled later."""
+
+    rows: list[Row]
+    top: int = 1
+    explain: bool = False
+
+
+class NewLabel(NamedTuple):
+    """A label for an id, with the row if the id may be unknown."""
+
+    id: str
+    label: str
+    weight: float = 1.0
+    row: Row | None = None
+
+
+class Labels(NamedTuple):
+    """Labels to write to the log, all or none."""
+
+    labels: list[NewLabel]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows that came with labels."""
+        return [label.row for label in self.labels if label.row is not None]
+
+
+Task = Predict | Labels | Callable[[], Any]  # a function is called between two batches
+
+
 class Engine:
-    """The model of a service and its log.
+    """The model of a service and its log; it learns what is in the log when it is made.
 
     Parameters
     ----------
@@ -50,50 +90,47 @@ class Engine:
     learns : bool
         Whether to be the learner of the log, as soon as no other process is: the learner writes
         the snapshots. Every server learns from the log by itself, so that all have the same bits.
-    most_waiting : int
-        The rows that may wait.
     forget_after : float
         The seconds after which the log forgets columns of rows.
     """
 
-    model: Model | None = None
-    log: Log | None = None
-    learns: bool = False
-    most_waiting: int = 20_000
-    forget_after: float | None = None
-    counts: Counter[str] = field(default_factory=Counter)
-    failure: str | None = None  # why the model learns no more
-    is_learner: bool = False
-    online: Online | None = None
-    waiting: int = 0
-    identity: str = field(default_factory=lambda: secrets.token_hex(8))  # of the log, if any
-    unseen: float = 0.0  # the share of features without weights, in about the last thousand rows
-
-    def open(self) -> None:
-        """Load the model, and learn what is in the log."""
+    def __init__(
+        self,
+        model: Model | None = None,
+        log: Log | None = None,
+        *,
+        learns: bool = False,
+        forget_after: float | None = None,
+    ) -> None:
+        self.model, self.log, self.learns, self.forget_after = model, log, learns, forget_after
+        self.most_waiting, self.waiting = 20_000, 0  # rows
+        self.counts: Counter[str] = Counter()
+        self.failure: str | None = None  # why the model learns no more
+        self.unseen = 0.0  # the share of features without weights, in about the last thousand rows
+        self.identity = secrets.token_hex(8)  # of the log, if any
+        self.online: Online | None = None
+        self.is_learner = self._closing = False
         self._queue: deque[tuple[Task, int, asyncio.Future[Any]]] = deque()
+        self._wake = asyncio.Event()
         self._labels: set[str] = set()  # that were taken
         self._thread = ThreadPoolExecutor(1, "engine")
         self._writer = ThreadPoolExecutor(1, "snapshots")
         self._writing: Any = None
         self._said = "", 0.0  # the last error, and when it was said
-        now = time.monotonic()
-        self._snapshot_time = self._asked = self._looked = now
-        self._forget_time = now
-        self._closing = False
-        if self.log is None:
-            assert self.model is not None
-            self.reader = RowReader(self.model.features)
-        else:
-            self.is_learner = self.learns and self.log.become_learner()
-            self.identity = self.log.about()["log"]
-            self.online, note = self.log.online()
-            if note:
-                say("snapshot", note=note)
-            self.reader = self.online.reader
-            self._snapshot_position = self.online.position
-            while self._follow(_MOST_ROWS):
-                pass
+        self._looked = self._snapshot_time = self._asked = self._forget_time = time.monotonic()
+        if log is None:
+            assert model is not None
+            self.reader = RowReader(model.features)
+            return
+        self.is_learner = learns and log.become_learner()
+        self.identity = log.about()["log"]
+        self.online, note = log.online()
+        if note:
+            say("snapshot", note=note)
+        self.reader = self.online.reader
+        self._snapshot_position = self.online.position
+        while self._follow(_MOST_ROWS):
+            pass
 
     @property
     def current(self) -> Model:
@@ -122,22 +159,35 @@ class Engine:
 
     async def run(self) -> None:
         """Do the work that comes, until :meth:`stop`; then what was accepted."""
-        self._wake, self._loop = asyncio.Event(), asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
         while self._queue or not self._closing:
             if not self._queue:
                 self._wake.clear()
-                timer = self._loop.call_later(_POLL, self._wake.set)
+                timer = loop.call_later(_POLL, self._wake.set)
                 await self._wake.wait()
                 timer.cancel()
-            batch: list[tuple[Task, asyncio.Future[Any]]] = []
-            rows = 0
+            for _ in range(_LOOKS if len(self._queue) == 1 else 0):
+                await asyncio.sleep(0)
+            tasks: list[Task] = []
+            futures, rows = [], 0
             while self._queue and rows < _MOST_ROWS:
                 task, size, future = self._queue.popleft()
-                batch.append((task, future))
+                tasks.append(task)
+                futures.append(future)
                 rows += size
-            if batch or self.log is not None:
-                await self._loop.run_in_executor(self._thread, self._process, batch)
-                self.waiting -= rows
+            if len(tasks) == 1 and rows <= _FEW and self._answers_at_once(tasks[0]):
+                _tell(futures, self._done(tasks))
+                await asyncio.sleep(0)  # the answer is sent
+            elif tasks:
+                _tell(futures, await loop.run_in_executor(self._thread, self._done, tasks))
+            self.waiting -= rows
+            has_labels = any(isinstance(task, Labels) for task in tasks)
+            if self.log is not None and (has_labels or time.monotonic() - self._looked >= _POLL):
+                await loop.run_in_executor(self._thread, self._learn)
+
+    def _answers_at_once(self, task: Task) -> bool:
+        """Whether a task takes less than waking another thread; a database may keep one waiting."""
+        return not callable(task) and (self.log is None or self.log.is_local)
 
     def stop(self) -> None:
         """Take no more work."""
@@ -155,124 +205,112 @@ class Engine:
             self.log.close()
         self._thread.shutdown()
 
-    # In the thread
+    # Answers
 
-    def _process(self, batch: list[tuple[Task, asyncio.Future[Any]]]) -> None:
-        """Answer rows and labels, then learn, then call functions."""
-        tasks = [(task, future) for task, future in batch if isinstance(task, Predict | Labels)]
-        answers = self._answered([task for task, _ in tasks])
-        self._loop.call_soon_threadsafe(_tell, [future for _, future in tasks], answers)
-        if self.log is not None and (tasks or time.monotonic() - self._looked >= _POLL):
-            self._looked = time.monotonic()
-            try:
-                while self.failure is None and self._follow(_LABELS):
-                    if time.monotonic() - self._looked > _LEARN_SECONDS:
-                        break
-                self._maintain()
-            except LogError as error:
-                self._note(error)
-                self._looked += _PAUSE
-        for task, future in batch:
-            if not isinstance(task, Predict | Labels):
-                try:
-                    answer = task()
-                except Exception as error:
-                    answer = error
-                self._loop.call_soon_threadsafe(_tell, [future], [answer])
+    def _done(self, tasks: list[Task]) -> list[Any]:
+        """The answer to each task, or the exception that it ends with."""
+        asked = [task for task in tasks if not callable(task)]
+        answers = iter(self._answered(asked))
+        return [_called(task) if callable(task) else next(answers) for task in tasks]
 
-    def _answered(self, batch: list[Predict | Labels]) -> list[Any]:
-        """The answer to each, or the exception that it ends with, which is no other's."""
+    def _answered(self, tasks: list[Predict | Labels]) -> list[Any]:
+        """The answers to rows and labels; the exception of one is no other's."""
         try:
-            return self._answer(batch) if batch else []
+            return self._answer(tasks) if tasks else []
         except Exception as error:
-            if len(batch) > 1 and not isinstance(error, LogError):
-                return [answer for task in batch for answer in self._answered([task])]
+            if len(tasks) > 1 and not isinstance(error, LogError):
+                return [answer for task in tasks for answer in self._answered([task])]
             if not isinstance(error, ValueError):
                 self._note(error)
-            return [error] * len(batch)
+            return [error] * len(tasks)
 
-    def _answer(self, batch: list[Predict | Labels]) -> list[Any]:
+    def _answer(self, tasks: list[Predict | Labels]) -> list[Any]:
         """Score all rows of a batch, write predictions and labels in one transaction."""
-        scored = self._scored([row for task in batch for row in task.rows])
-        ids = sorted({label.id for t in batch if isinstance(t, Labels) for label in t.labels})
+        most = max((task.top for task in tasks if isinstance(task, Predict)), default=1)
+        scored = iter(self._scored([row for task in tasks for row in task.rows], most))
+        ids = sorted({label.id for t in tasks if isinstance(t, Labels) for label in t.labels})
         predictions: list[Prediction] = []
         labels: list[LabelRow] = []
-
-        def answers(known: dict[str, Known], at: float) -> Iterator[Any]:
-            start = 0
-            for task in batch:
-                end = start + len(task.rows)
-                part = scored.part(start, end)
-                start = end
-                if isinstance(task, Labels):
-                    yield self._label(task, part.labels, at, known, predictions, labels)
+        answers: list[Any] = []
+        with nullcontext() if self.log is None else self.log.transaction(orders=bool(ids)):
+            known, at = ({}, 0.0) if self.log is None else (self.log.known(ids), self.log.time())
+            for task in tasks:
+                if isinstance(task, Predict):
+                    answers.append(self._predict(task, scored, at, predictions))
                 else:
-                    yield self._predict(task, part, at, predictions)
-
-        if self.log is None or not (ids or any(getattr(task, "keep", False) for task in batch)):
-            answered = list(answers({}, 0.0))
-        else:
-            with self.log.transaction(orders=bool(ids)):
-                answered = list(answers(self.log.known(ids), self.log.time()))
+                    guesses = [next(scored)["label"] for _ in task.rows]
+                    answers.append(self._label(task, guesses, at, known, predictions, labels))
+            if self.log is not None:
                 self.log.add_predictions(predictions)
                 self.log.add_labels(labels)
-        for task, answer in zip(batch, answered, strict=True):
+        for task, answer in zip(tasks, answers, strict=True):
             if isinstance(task, Predict):
                 self.counts["predictions"] += len(task.rows)
             elif not isinstance(answer, Exception):
                 self.counts.update(label["status"] for label in answer)
-        return answered
+        return answers
 
-    def _scored(self, rows: list[Row]) -> Scored:
+    def _scored(self, rows: list[Row], most: int) -> list[dict[str, Any]]:
+        """The answer to each row, with so many of its best labels."""
         if not rows:
-            return Scored([])
-        model = self.current
+            return []
+        model, version = self.current, self.version
         if len(model.classes) < 2:
-            return Scored([next(iter(model.classes), None)] * len(rows))
+            only = next(iter(model.classes), None)
+            return [{"label": only, "version": version} for _ in rows]
         hashed = self.reader.hashed(rows)
         scores = model.scores(hashed)
-        places = model._numbering.places_of(hashed.indices)
-        misses = np.concatenate([[0], np.cumsum(places < 0)])[hashed.indptr.astype(np.int64)]
-        unseen = np.diff(misses) / np.maximum(1, np.diff(hashed.indptr.astype(np.int64)))
-        self.counts["scored"] += len(rows)
-        rate = min(1.0, len(rows) / min(1000, self.counts["scored"]))
-        self.unseen += rate * (float(unseen.mean()) - self.unseen)
-        values = own_scores(scores)
+        kind, values = "score", own_scores(scores)
+        if model.calibration is not None:
+            kind, values = "probability", model.probabilities(scores)
+        key, codes = "label", model.decide(scores)
         if model.multilabel:
-            names = np.array(model.classes, object)
-            labels = [names[chosen].tolist() for chosen in model.decide(scores)]
+            key, names = "labels", np.array(model.classes, object)
+            labels = [names[chosen].tolist() for chosen in codes]
         else:
-            codes = decided(scores, model.threshold).tolist()
-            labels = [model.classes[code] for code in codes]
-        probabilities = None if model.calibration is None else model.probabilities(scores)
-        return Scored(labels, scores, values if probabilities is None else probabilities, unseen)
+            labels = [model.classes[code] for code in codes.tolist()]
+        ranked = model.ranked(scores, values)[:, :most].tolist()
+        shares = self._unseen_shares(hashed).round(4).tolist()
+        answers = []
+        for label, first, x, share in zip(labels, ranked, values.tolist(), shares, strict=True):
+            top = [{"label": model.classes[code], kind: x[code]} for code in first]
+            answer = {key: label, "version": version, kind: x[first[0]], "unseen": share}
+            answers.append(answer | {"top": top})
+        return answers
+
+    def _unseen_shares(self, hashed: Rows) -> Any:
+        """The share of the features of each row that the model has no weights for."""
+        pointers = hashed.indptr.astype(np.int64)
+        is_unseen = self.current._numbering.places_of(hashed.indices) < 0
+        counts = np.diff(np.concatenate([[0], np.cumsum(is_unseen)])[pointers])
+        shares = counts / np.maximum(1, np.diff(pointers))
+        self.counts["scored"] += len(shares)
+        rate = min(1.0, len(shares) / min(1000, self.counts["scored"]))
+        self.unseen += rate * (float(shares.mean()) - self.unseen)
+        return shares
 
     def _predict(
-        self, task: Predict, scored: Scored, at: float, predictions: list[Prediction]
+        self,
+        task: Predict,
+        scored: Iterator[dict[str, Any]],
+        at: float,
+        predictions: list[Prediction],
     ) -> list[dict[str, Any]]:
-        """The answers to rows; those that may be labelled have ids, and are added to the others."""
-        model, answers = self.current, []
-        kind = "score" if model.calibration is None else "probability"
-        key = "labels" if model.multilabel else "label"
-        if scored.scores is not None:
-            ranked = model.ranked(scored.scores, scored.values)[:, : task.top].tolist()
-            values = scored.values.tolist()
+        """The answers to rows; if there is a log, each has an id, and is added to predictions."""
+        answers = []
         for i, row in enumerate(task.rows):
-            answer: dict[str, Any] = {key: scored.labels[i], "version": self.version}
-            if task.keep:
+            answer = next(scored)
+            top = answer.pop("top", None)
+            if self.log is not None:
                 answer["id"] = new_id(at)
                 predictions.append(
-                    Prediction(answer["id"], at, row, scored.labels[i], self.version)
+                    Prediction(answer["id"], at, row, answer["label"], answer["version"])
                 )
-            if scored.scores is not None:
-                answer[kind] = values[i][ranked[i][0]]
-                answer["unseen"] = round(float(scored.unseen[i]), 4)
-                if task.top > 1:
-                    answer["top"] = [
-                        {"label": model.classes[c], kind: values[i][c]} for c in ranked[i]
-                    ]
-                if task.explain and i < _MOST_EXPLAINED:
-                    answer["explanation"] = self.explained(row, scored.labels[i], 20)
+            if top is not None and task.top > 1:
+                answer["top"] = top[: task.top]
+            if top is not None and task.explain and i < _MOST_EXPLAINED:
+                label = answer["labels"] if "labels" in answer else answer["label"]
+                answer["explanation"] = self.explained(row, label, 20)
             answers.append(answer)
         return answers
 
@@ -328,6 +366,18 @@ class Engine:
         return answers
 
     # Learning
+
+    def _learn(self) -> None:
+        """Learn from the log for some time, and do what is due."""
+        self._looked = time.monotonic()
+        try:
+            while self.failure is None and self._follow(_LABELS):
+                if time.monotonic() - self._looked > _LEARN_SECONDS:
+                    break
+            self._maintain()
+        except LogError as error:
+            self._note(error)
+            self._looked += _PAUSE
 
     def _follow(self, most: int) -> bool:
         """Learn the next labels of the log; returns whether there may be more."""
@@ -393,6 +443,13 @@ class Engine:
         hashed = self.reader.hashed([row for _, row in rows])
         self.log.forget([(bytes_of(hashed, i), id) for i, (id, _) in enumerate(rows)], before)
         return len(rows)
+
+
+def _called(function: Callable[[], Any]) -> Any:
+    try:
+        return function()
+    except Exception as error:
+        return error
 
 
 def _tell(futures: list[asyncio.Future[Any]], answers: list[Any]) -> None:

@@ -73,6 +73,7 @@ class Log(ABC):
     """
 
     name: str  # as messages show it
+    is_local = False  # whether no other machine can keep a statement waiting
     serial = "INTEGER PRIMARY KEY AUTOINCREMENT"
     begins: Sequence[str]  # a transaction
     orders: Sequence[str] = ()  # what a transaction with labels does first
@@ -321,6 +322,7 @@ class Log(ABC):
 class SqliteLog(Log):
     """A log in a file of SQLite, for servers on one machine."""
 
+    is_local = True
     begins = ("BEGIN IMMEDIATE",)  # which holds the lock for writing
     has_tables = "SELECT 1 FROM sqlite_master WHERE name = 'blobs'"
     errors = sqlite3.Error

@@ -18,7 +18,7 @@ from rosenblatt.data.labels import sorted_labels
 from rosenblatt.errors import ModelFormatError, OptionError
 from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.jobs.outcome import state_for_model
-from rosenblatt.jobs.rows import rarity_of_model, state_of_model
+from rosenblatt.jobs.rows import check_can_learn, rarity_of_model, state_of_model
 from rosenblatt.jobs.run import rule_of, spec_of
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
@@ -68,13 +68,16 @@ class Start:
     @classmethod
     def of(cls, options: TrainOptions, features: Features, model: Model | None = None) -> Start:
         """The start for some options; what they leave open a model says, or the defaults."""
+        RowReader(features)  # which checks where they are from
         if features.multilabel:
             raise OptionError(
                 "a service learns one label per row, and the model has several: serve it without "
                 "--learn"
             )
-        if model is not None and model.precision != "float32":
-            raise OptionError("a compressed model cannot learn: start from the model before that")
+        if model is not None:
+            check_can_learn(model)
+            if model.precision != "float32":
+                raise OptionError("a compressed model cannot learn: start from the one before that")
         before = {} if model is None else model.parameters
         rule = options.rule or before.get("rule")
         defaults = options_for_services(features.is_plain_table, rule)
