@@ -93,12 +93,14 @@ from rosenblatt.cluster.processes import LocalProcesses
 
 processes = LocalProcesses(1)
 print(processes.submit(os.getpid).result(), flush=True)
+processes.submit(time.sleep, 1)
 time.sleep(60)
 """
-    command = [sys.executable, "-c", code]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as starter:
+    command, pipe = [sys.executable, "-c", code], subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as starter:
         worker = int(starter.stdout.readline())
         starter.kill()
+        assert starter.stderr.read() == ""  # of the worker, too, which ends in the end
     deadline = time.monotonic() + 20
     while Path(f"/proc/{worker}").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
