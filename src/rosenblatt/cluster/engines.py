@@ -49,10 +49,6 @@ _KILLED = (
     "a task was running on several workers when they died; is there memory enough for them? Take "
     "fewer workers, or more shards (--shards)"
 )
-_NO_ANSWER = (
-    "a worker answered a task with something that is not its result ({answer!r:.60}); start the "
-    "workers anew, with nothing between them and the tasks"
-)
 _LOST = (
     "the connection to the Dask scheduler was lost; once it runs again, go on with --resume if "
     "there is a checkpoint"
@@ -86,19 +82,13 @@ def environment() -> Environment:
     )
 
 
-class Answer(NamedTuple):
-    """The result of a task; an executor that returns anything else is not believed."""
-
-    result: Any
-
-
-def run_checked(expected: Environment, function: Callable[..., Any], *arguments: Any) -> Answer:
+def run_checked(expected: Environment, function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function, or raise a WorkerError if the environment here is not the expected one."""
     for (name, value), (_, value_here) in zip(expected, environment(), strict=False):
         if value != value_here:
             message = _DIFFERS.get(name, _VERSION_DIFFERS)
             raise WorkerError(message.format(name=name, found=value_here, expected=value))
-    return Answer(function(*arguments))
+    return function(*arguments)
 
 
 @dataclass(frozen=True)
@@ -229,7 +219,7 @@ class Engine:
                 for future in wait_for(running, _POLL, FIRST_COMPLETED).done:
                     number = running.pop(future)
                     try:
-                        answer = future.result()
+                        done[number] = future.result()
                     except ProcessDied as error:
                         deaths[number] += 1
                         if deaths[number] == _MOST_DEATHS:
@@ -238,10 +228,6 @@ class Engine:
                     except Exception as error:
                         self._explain(error)
                         raise
-                    else:
-                        if not isinstance(answer, Answer):
-                            raise WorkerError(_NO_ANSWER.format(answer=answer))
-                        done[number] = answer.result
                 self._check()
                 self.tick(len(done) + taken, len(tasks))
                 while taken in done:
