@@ -15,6 +15,7 @@ Array = npt.NDArray[Any]
 METHODS = ("sigmoid", "isotonic")
 STEPS = "fasttext-sigmoid"  # a table of the logistic function, as fastText has it
 FEWEST_ROWS = 10  # held out, to fit two parameters
+PRIOR = 5.0  # rows that the smooth map counts for in each step of an isotonic regression
 _MOST_KNOTS = 100_000
 _STEPS, _SMALLEST_STEP, _SMALLEST_SIZE = 50, 1e-8, 1e-6  # of Newton's method
 _TINY = 1e-12
@@ -29,7 +30,9 @@ class Calibration:
     ``scale·sign(s)·|s|^power``, for a power of 1 temperature scaling (Guo et al. 2017); the order
     of the classes stays that of their scores. With ``centred=True`` two classes are fitted so as
     well, with -s and s as scores: a score of zero then means one half. ``"isotonic"`` adds an
-    isotonic regression, one for all classes, and normalizes (Zadrozny and Elkan 2002).
+    isotonic regression, one for all classes, and normalizes (Zadrozny and Elkan 2002). Each step is
+    the mean of its rows and of five more with the probability of the smooth map, so that no step of
+    few rows is certain.
 
     For multilabel scores, each label has its own probability, by one sigmoid for all labels.
     Ordered classes have that of being above each threshold, whose differences are those of classes
@@ -146,10 +149,14 @@ class Calibration:
             probabilities = smooth.reshape(-1)
             is_right = (codes[:, None] == np.arange(k)).reshape(-1)
             weights = np.repeat(weights, k)
-        steps = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-        steps.fit(probabilities, is_right.astype(np.float64), weights)
-        knots = tuple(steps.X_thresholds_.tolist()), tuple(steps.y_thresholds_.tolist())
-        return replace(self, knots=knots)
+        steps = IsotonicRegression().fit(probabilities, is_right.astype(np.float64), weights)
+        ends, heights = steps.X_thresholds_, steps.y_thresholds_
+        heights, step = np.unique(heights, return_inverse=True)
+        step_of = step[np.minimum(np.searchsorted(ends, probabilities), len(ends) - 1)]
+        sizes, guesses = (np.bincount(step_of, weights * x) for x in (1.0, probabilities))
+        heights = (heights * sizes + PRIOR * guesses / sizes) / (sizes + PRIOR)
+        raised = np.maximum.accumulate(heights)[step]
+        return replace(self, knots=(tuple(ends.tolist()), tuple(raised.tolist())))
 
     def to_json(self) -> dict[str, Any]:
         """The map as plain data."""
