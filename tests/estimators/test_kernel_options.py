@@ -183,7 +183,7 @@ class TestDefaults:
         assert np.array_equal(scaled.predict(self.X * 4), plain.predict(self.X))
 
     def test_a_precomputed_matrix_has_the_same_units(self):
-        options = {"shuffle": False, "max_iter": 3}
+        options = {"shuffle": False, "max_iter": 3, "scale": None}
         by_rows = KernelPerceptron(kernel="linear", **options).fit(self.X, self.y)
         gram = KernelPerceptron(kernel="precomputed", **options).fit(self.X @ self.X.T, self.y)
         assert gram.n_updates_ == by_rows.n_updates_

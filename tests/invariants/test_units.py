@@ -7,7 +7,16 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from rosenblatt import OneByOne, Perceptron, estimators, load, reference, save
+from rosenblatt import (
+    KernelPerceptron,
+    OneByOne,
+    Perceptron,
+    estimators,
+    learn_online,
+    load,
+    reference,
+    save,
+)
 from rosenblatt.estimators._linear import LinearClassifier
 from rosenblatt.rules.registry import estimators as names_of_rules
 
@@ -42,6 +51,28 @@ def test_columns_times_powers_of_two_change_no_prediction(name, exponents, sever
     assert model.n_updates_ == other.n_updates_
 
 
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
+@settings(max_examples=3)
+@given(exponents=EXPONENTS, several=st.booleans())
+def test_kernel_perceptrons_scale_their_columns_too(tmp_path_factory, kernel, exponents, several):
+    X, y = WINE if several else CANCER
+    X, y, factors = X[::3], y[::3], 2.0 ** np.array(exponents[: X.shape[1]])
+    model, other = (KernelPerceptron(kernel=kernel, random_state=0) for _ in range(2))
+    model.fit(X, y, X_val=X, y_val=y)
+    other.fit(X * factors, y, X_val=X * factors, y_val=y)
+    scores = model.decision_function(X)
+    assert np.array_equal(scores, other.decision_function(X * factors))
+    assert model.history_["validation_error"][-1] == pytest.approx(1 - model.score(X, y))
+    file = tmp_path_factory.mktemp("kernel") / "kernel.model"
+    save(other, file)
+    assert np.array_equal(scores, load(file).decision_function(X * factors))
+    pieces = [KernelPerceptron(kernel=kernel).partial_fit(R, y) for R in (X, X * factors)]
+    pieces[0].partial_fit(X[:9], y[:9])
+    pieces[1].partial_fit(X[:9] * factors, y[:9])
+    ours, theirs = pieces[0].decision_function(X), pieces[1].decision_function(X * factors)
+    assert np.array_equal(ours, theirs)
+
+
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "batch"])
 @settings(max_examples=3)
 @given(exponents=EXPONENTS, cut=st.integers(1, 100))
@@ -52,7 +83,12 @@ def test_a_stream_times_powers_of_two_gives_the_same_predictions(name, exponents
     model.partial_fit(X, y, classes=[0, 1])
     for part in (slice(None, cut), slice(cut, None)):
         other.partial_fit(X[part] * factors, y[part], classes=[0, 1])
-    assert np.array_equal(model.decision_function(X), other.decision_function(X * factors))
+    scores = model.decision_function(X)
+    assert np.array_equal(scores, other.decision_function(X * factors))
+    batch = learn_online(clone(MODELS[name]), X, y, classes=[0, 1])
+    pairs = learn_online(clone(MODELS[name]), zip(X * factors, y, strict=True), classes=[0, 1])
+    assert np.array_equal(batch.predictions, pairs.predictions)
+    assert np.array_equal(scores, pairs.model.decision_function(X * factors))
 
 
 @pytest.mark.parametrize("name", ["Perceptron", "AROW", "OnlineGradient", "adagrad"])

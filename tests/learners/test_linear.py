@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt import Perceptron, reference, rules
+from rosenblatt import AROW, OnlineGradient, Perceptron, learn_online, reference, rules
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.kernels.text import Rows
@@ -25,6 +25,7 @@ from rosenblatt.learners.dual import Dual
 from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.gram_blocks import GramBlocks
 from rosenblatt.learners.problems import Problems
+from rosenblatt.rules.passive_aggressive import Pa
 from rosenblatt.rules.perceptron import Thresholds
 from rosenblatt.rules.second_order import Arow
 
@@ -301,6 +302,35 @@ def test_the_sign_rule_spares_a_score_of_zero_without_denormal_numbers(n_classes
     directions = learner.problems.directions(np.zeros((1, len(learner.problems))), np.array([0]))
     assert directions.tolist() == ([[0]] if n_classes == 2 else [[1, 0, 0]])
     assert learner.walk(examples, rows_of(2)).updates == np.abs(directions).sum()
+
+
+@pytest.mark.parametrize("averaged", [False, True])
+@pytest.mark.parametrize("rule", [Thresholds(7.0, 7.0), Pa(1.0, 0.0)])
+def test_rescaled_weights_are_those_of_the_same_updates_by_scaled_rows(rule, averaged):
+    random = np.random.default_rng(0)
+    X, y = random.integers(-9, 9, size=(30, 4)).astype(float), random.integers(0, 2, 30)
+    ratio, moved = np.array([2.0, 0.5, 1.0, 4.0]), np.array([3.0, 0.0, -2.0, 1.0])
+    learner = make(Spec(rule=rule, dense=True, padding=2.0, averaging=True), 2, 4)
+    coefficients = []
+    for row in range(30):
+        before = learner.weights().bias[0]
+        learner.walk(examples_of(X, y), np.array([row], np.uint64))
+        coefficients.append((learner.weights().bias[0] - before) / 4.0)
+    bias = learner.weights(averaged).bias
+    learner.rescale(ratio, moved)
+    weights = np.cumsum(np.array(coefficients)[:, None] * (X - moved) * ratio, axis=0)
+    replayed = weights.mean(axis=0) if averaged else weights[-1]
+    assert learner.weights(averaged).weights[0] == pytest.approx(replayed)
+    assert learner.weights(averaged).bias == bias
+
+
+def test_a_scale_of_two_unusual_rows_does_not_spoil_a_stream():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(500, 3))
+    y = (X @ [1.0, 2.0, 3.0] > 0).astype(int)
+    X[1, 2] = X[0, 2] + 1e-4  # the column seems to be in another unit
+    for model in (Perceptron(), AROW(), OnlineGradient(), OnlineGradient(method="adagrad")):
+        assert learn_online(model, X, y, classes=[0, 1]).mistakes < 60
 
 
 def test_a_cycle_on_more_rows_than_scores_are_kept_for_is_described():

@@ -75,7 +75,7 @@ def test_a_copy_is_for_many_visits_to_many_long_rows():
     large = examples_of(np.zeros((40_000, 128), np.float32), np.zeros(40_000))
     assert is_worth_a_copy(large, 1000)
     assert not is_worth_a_copy(large, 1)
-    assert is_worth_a_copy(large, 1, visits=9)
+    assert is_worth_a_copy(large, 9)
     assert not is_worth_a_copy(examples_of(np.zeros((1000, 128)), np.zeros(1000)), 1000)
     assert not is_worth_a_copy(examples_of(np.zeros((10**6, 4)), np.zeros(10**6)), 1000)
 

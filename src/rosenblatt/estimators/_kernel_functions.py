@@ -11,6 +11,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 
+from rosenblatt.learners.column_scale import ColumnScale
+from rosenblatt.learners.examples import examples_of
 from rosenblatt.training.defaults import are_in_units, gamma_of
 
 Kernel = Callable[[Any, Any], np.ndarray]
@@ -24,23 +26,30 @@ _DIAGONAL_ROWS = 32  # rows per block when the diagonal of the Gram matrix is co
 class ModelKernel:
     """The kernel of a model, with what its first rows decided."""
 
-    options: dict[str, Any]  # the parameters kernel, gamma, coef0 and degree
+    options: dict[str, Any]  # the parameters kernel, gamma, coef0, degree and scale
     gamma: float  # the number that "scale" and "auto" stand for
     dtype: Any  # of Gram entries
     unit: float = 1.0  # the mean of K(x, x): what an update adds to its own score
+    scale: ColumnScale | None = None  # of the columns, before the function sees them
 
     @classmethod
     def of(cls, model: Any, gamma: float, dtype: Any) -> ModelKernel:
         """The kernel that the parameters of a model ask for."""
-        names = ("kernel", "gamma", "coef0", "degree")
+        names = ("kernel", "gamma", "coef0", "degree", "scale")
         return cls({name: getattr(model, name) for name in names}, gamma, np.dtype(dtype))
 
     @classmethod
     def by_rows(cls, model: Any, X: Any, weights: np.ndarray) -> ModelKernel:
         """The same, with all else decided by rows and their weights."""
+        scale = None
+        if model.scale is not None and isinstance(model.kernel, str):
+            examples = examples_of(X, np.zeros(X.shape[0]))
+            if model.kernel != "precomputed":  # the linear kernel has no offset
+                scale = ColumnScale.of(examples, weights, centred=model.kernel != "linear")
+        X = X if scale is None else scale.rows(X)
         gamma = gamma_of(model.gamma, X, weights)
         dtype = working_dtype(X, model.kernel, gamma, model.coef0, model.degree)
-        kernel = cls.of(model, gamma, dtype)
+        kernel = replace(cls.of(model, gamma, dtype), scale=scale)
         if model.kernel == "rbf" or not are_in_units(model.threshold):
             return kernel
         return replace(kernel, unit=_mean_diagonal(kernel.function, X.astype(dtype, copy=False)))
@@ -61,6 +70,10 @@ class ModelKernel:
         return kernel_of(
             options["kernel"], self.gamma, options["coef0"], options["degree"], product
         )
+
+    def rows(self, X: Any) -> Any:
+        """Checked rows as the function sees them."""
+        return X if self.scale is None else self.scale.rows(X)
 
     def entries(self, X: Any, support: Any) -> np.ndarray:
         """The entries between rows and support rows, or support row numbers if precomputed."""

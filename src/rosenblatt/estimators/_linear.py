@@ -58,6 +58,7 @@ from rosenblatt.training.defaults import (
     threshold_of,
 )
 
+_USUAL_EPOCHS = 5  # of a run by default, on many rows
 _CACHED_WEIGHTS = 1 << 21  # weights that fit into a processor's caches
 
 
@@ -312,7 +313,7 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         seen = survey(
             examples,
             keys=is_permuted(self.shuffle),
-            copies=screens and is_worth_a_copy(examples, self.max_iter, max(1, n_classes - 1)),
+            copies=screens and is_worth_a_copy(examples, self._expected_visits(n_classes)),
             squares=self._has_auto() and self.feature_rates is None,
             threads=threads_of(self.n_jobs),
         )
@@ -325,6 +326,14 @@ class LinearClassifier(SparseCoefMixin, Classifier):
                 "StandardScaler)."
             )
         return seen
+
+    def _expected_visits(self, n_classes: int) -> float:
+        """How often a fit reads each row, about: with a margin runs are short, and copies decide
+        half as many visits."""
+        if self.threshold != "auto":
+            return self.max_iter * max(1, n_classes - 1)
+        epochs = self.max_iter if self.tol is None else min(self.max_iter, _USUAL_EPOCHS)
+        return epochs * max(1, n_classes - 1) / 2
 
     def _packed(self, examples: Examples) -> Examples:
         """The rows of fit, packed if there are more weights than cached or stored numbers.

@@ -78,6 +78,10 @@ class KernelPerceptron(Classifier):
         ``"scale"``.
     coef0 : float, default=1.0
         The constant of the polynomial and sigmoid kernels.
+    scale : "auto" or None, default="auto"
+        Whether to scale the columns inside, as :class:`rosenblatt.Perceptron` does, so that their
+        units do not matter. With `partial_fit`, the first call's rows decide. (None for
+        ``"precomputed"`` and for a callable.)
     keep : {"average", "last", "vote"}, default="average"
         Which weights decide: their mean over all steps; the last; or all of them by vote, each
         with as many votes as it survived steps.
@@ -114,7 +118,9 @@ class KernelPerceptron(Classifier):
     support_ : array of int
         The numbers of the rows that ever made an update, sorted.
     support_vectors_ : array or sparse matrix
-        These rows; absent for a precomputed kernel.
+        These rows, with their columns scaled; absent for a precomputed kernel.
+    scale_ : ColumnScale or None
+        What is subtracted from each column, and the power of two that it is then multiplied by.
     dual_coef_ : array (n_problems, n_support)
         The coefficients of the averaged weights, or of the last (also when all vote).
     problem_updates_ : array of int (n_problems,)
@@ -174,6 +180,7 @@ class KernelPerceptron(Classifier):
         degree=3,
         gamma="scale",
         coef0=1.0,
+        scale="auto",
         keep="average",
         threshold="auto",
         mistake="margin",
@@ -197,6 +204,7 @@ class KernelPerceptron(Classifier):
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
+        self.scale = scale
         self.keep = keep
         self.threshold = threshold
         self.mistake = mistake
@@ -239,7 +247,12 @@ class KernelPerceptron(Classifier):
         ('poly', 'vote', 0.0)
         """
         notes = {"kernel": "poly", "keep": "vote", "threshold": 0.0, "max_iter": 100, "tol": 1e-3}
-        return cls(**{**notes, **options})
+        return cls(**{**notes, "scale": None, **options})
+
+    @property
+    def scale_(self) -> Any:
+        """What the columns are scaled by."""
+        return self._kernel.scale
 
     def fit(self, X, y, sample_weight=None, X_val=None, y_val=None) -> Self:
         """Train until a stopping rule ends the run.
@@ -263,7 +276,7 @@ class KernelPerceptron(Classifier):
         >>> X, y = load_iris(return_X_y=True)
         >>> model = KernelPerceptron(random_state=0).fit(X, y)
         >>> round(model.score(X, y), 2), model.support_.size
-        (0.97, 105)
+        (0.97, 78)
         """
         with untouched_on_failure(self):
             self._check_parameters()
@@ -279,14 +292,14 @@ class KernelPerceptron(Classifier):
                 self._check_continues(earlier_classes)
             else:
                 self._kernel = ModelKernel.by_rows(self, X, copies)
-                X = X.astype(self._kernel.dtype, copy=False)
             held, omega = self._held_rows(X, targets, omega, X_val, y_val, random)
-            examples = examples_of(X, targets.codes, omega)
+            scaled = self._kernel.rows(X).astype(self._kernel.dtype, copy=False)
+            examples = examples_of(scaled, targets.codes, omega)
             rows, draw, omega = order_of(self.shuffle, examples)
             seed = seed_of(self.random_state, random)
             if not continues:
                 self._reset()
-            learner, examples = self._learner(X, targets.codes, omega, self._dual)
+            learner, examples = self._learner(scaled, targets.codes, omega, self._dual)
             data = Drawn(examples, rows + np.uint64(self.support_.size), draw, seed)
             progress = Progress(steps=self._progress.steps, visits=self._progress.visits)
             with progress_bar("KernelPerceptron", self.max_iter, self.verbose) as bar:
@@ -376,7 +389,7 @@ class KernelPerceptron(Classifier):
     def _scores_of(self, X: Any) -> Any:
         """The scores of checked rows, see :meth:`decision_function`."""
         support = self.support_ if self.kernel == "precomputed" else self.support_vectors_
-        scores = self._scores(X, *self.state_.at_best(), support)
+        scores = self._scores(self._kernel.rows(X), *self.state_.at_best(), support)
         if self.multiclass == "ovo" and len(self.classes_) > 2:
             scores = votes(scores, self._problems())
         return scores if len(self.classes_) > 2 else scores[:, 0]
@@ -406,11 +419,10 @@ class KernelPerceptron(Classifier):
         if is_first:
             self.classes_ = np.unique(y[:0] if classes is None else classes)
             self._kernel = ModelKernel.by_rows(self, X, weights)
-            X = X.astype(self._kernel.dtype, copy=False)
             self._reset()
         else:
             check_named(classes, self.classes_)
-        return X, y, weights
+        return self._kernel.rows(X).astype(self._kernel.dtype, copy=False), y, weights
 
     def _problems(self) -> Problems:
         threshold, n_classes = 0.0, len(self.classes_)
@@ -441,7 +453,7 @@ class KernelPerceptron(Classifier):
 
     def _validation_error(self, held: HeldRows, learner: Any, averaged: bool) -> float:
         """The weighted share of the held-out rows that a learner predicts wrong."""
-        guesses = learner.problems.decide(self._scores_by(learner, held.X))
+        guesses = learner.problems.decide(self._scores_by(learner, self._kernel.rows(held.X)))
         return float(held.weights[guesses != held.codes].sum() / held.weights.sum())
 
     def _scores_by(self, learner: Any, X: Any) -> np.ndarray:

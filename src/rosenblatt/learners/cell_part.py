@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,11 +11,21 @@ import numpy as np
 from rosenblatt.kernels import cells as kernels
 from rosenblatt.kernels import learn, rule_walks
 from rosenblatt.kernels._memory import zeros
-from rosenblatt.kernels.cells import BIAS, BIAS_A, BIAS_SUM, BOOK, CLOCK, PADDING, SCALE, SCALES
+from rosenblatt.kernels.cells import (
+    BIAS,
+    BIAS_A,
+    BIAS_B,
+    BIAS_SUM,
+    BOOK,
+    CLOCK,
+    PADDING,
+    SCALE,
+    SCALES,
+)
 from rosenblatt.learners import Spec
 from rosenblatt.learners.parts import ONE_RATE, Part, Scorer, Visits
 from rosenblatt.learners.protocol import Array, Limits
-from rosenblatt.learners.weights import State, row_products
+from rosenblatt.learners.weights import State
 from rosenblatt.rules.registry import Rule, rule_of
 
 
@@ -43,27 +54,30 @@ class CellPart(Part):
     def rescale(self, ratio: Array, moved: Array) -> None:
         """Continue with columns that are moved down, and then multiplied by a ratio.
 
-        A variance follows from the squares of its column; so do sums of gradients, with which the
-        weights change when they are next updated.
+        The weights become about what the same updates by rows of that scale would have made: the
+        biases tell how far these went up or down, and a variance follows from the squares of its
+        column. Weights made of sums of gradients change when they are next updated.
         """
-        cells, book = self._wide(self.cells), self.book
-        sums = self._wide(self.cell_sums, 1)[..., 0] if self.cell_sums.size else None
-        weights = cells[..., 0]
+        cells, book, padding = self._wide(self.cells), self.book, self.book[PADDING, 0]
+        units = max(padding, 1e-300)  # without a padding there are no biases, nor centres
         if self.record.storage == "adaptive":
-            cells[..., 1] *= ratio
-            cells[..., 2] *= ratio * ratio
+            pushes, squares = book[BIAS_A] / math.sqrt(units), book[BIAS_B] / units
+            cells[..., 1] = (cells[..., 1] - np.outer(pushes, moved)) * ratio
+            cells[..., 2] = (cells[..., 2] + np.outer(squares, moved * moved)) * ratio * ratio
             return
-        book[BIAS] += row_products(weights, moved) * book[SCALE, 0]
-        if sums is not None:
-            book[BIAS_SUM] += row_products(weights * book[SCALES, 0] - sums, moved)
-        growth = ratio
+        pushes = book[BIAS] / units
+        late = pushes * book[SCALES, 0] - book[BIAS_SUM] / units
+        growth, share = ratio, np.float64(1.0)
         if self.record.storage == "variances":
             variances = cells[..., 1]
             new = 1.0 / (1.0 + (1.0 / variances - 1.0) * ratio * ratio)
-            growth = ratio * new / variances
+            growth, share = ratio * new / variances, variances / book[BIAS_A][:, None]
             variances[...] = new
-        weights *= growth
-        if sums is not None:
+        cells[..., 0] -= np.outer(pushes / book[SCALE, 0], moved) * share
+        cells[..., 0] *= growth
+        if self.cell_sums.size:
+            sums = self._wide(self.cell_sums, 1)[..., 0]
+            sums -= np.outer(late, moved) * share
             sums *= growth
 
     @property

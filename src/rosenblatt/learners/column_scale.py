@@ -28,6 +28,7 @@ from rosenblatt.kernels.column_sums import (
 )
 from rosenblatt.kernels.rows import Csr, Dense
 from rosenblatt.learners.examples import Examples
+from rosenblatt.learners.problems import module_of
 from rosenblatt.learners.protocol import Array
 from rosenblatt.learners.weights import Weights, row_products
 
@@ -94,6 +95,10 @@ class ColumnScale:
                 data = X.data * self.factors.astype(X.dtype)[X.indices]
                 return type(X)((data, X.indices, X.indptr), shape=X.shape)
             X = X.toarray()
+        if not isinstance(X, np.ndarray):  # on a GPU
+            xp = module_of(X)
+            centred = X.astype(np.float64) - xp.asarray(self.centre)
+            return (centred * xp.asarray(self.factors)).astype(X.dtype)
         out = np.empty_like(X, order="C")
         scale_rows(np.require(X, requirements=["C", "A"]), self.centre, self.factors, out)
         return out

@@ -383,7 +383,8 @@ class Linear(CountedByScores):
     def rescale(self, ratio: Array, moved: Array) -> None:
         """Continue on rows whose dense columns are moved down, and then multiplied by a ratio.
 
-        The weights become about what they were if the rows before had had that scale.
+        The weights become what the same updates by rows of that scale would have made: exactly
+        for perceptrons and other rules that keep weights alone, about that for others.
         """
         self.settle()
         for part in self.parts:

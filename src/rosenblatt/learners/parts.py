@@ -14,7 +14,7 @@ from rosenblatt.kernels.learn import Task
 from rosenblatt.learners import Spec
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.protocol import NO_LIMITS, Array, Limits
-from rosenblatt.learners.weights import State, row_products
+from rosenblatt.learners.weights import State
 
 ONE_RATE = np.ones(1, np.float32)
 _BLOCK = 1 << 16  # numbers, half a megabyte of doubles
@@ -172,12 +172,17 @@ class LazyPart(Part):
         return learn.settle_one if self.kind == "one" else learn.settle_many
 
     def rescale(self, ratio: Array, moved: Array) -> None:
-        """Continue with columns that are moved down, and then multiplied by a ratio."""
+        """Continue with columns that are moved down, and then multiplied by a ratio.
+
+        The weights become what the same updates by rows of that scale would have made.
+        """
         self.mean = None
+        padding = self.rule[learn.PADDING]
         for array, biases in ((self.W, learn.BIAS), (self.U, learn.BIAS_SUM)):
             if array.size:
                 weights = self.by_problem(array)
-                self.book[biases] += row_products(weights, moved)
+                if padding > 0:
+                    weights -= np.outer(self.book[biases] / padding, moved)
                 weights *= ratio
 
     # The walk

@@ -271,8 +271,7 @@ def _linear_arrays(model: Any) -> tuple[Arrays, About]:
         "mean_square": asdict(model._square),
         "scaled": None if model._running is None else [model._running.rows, model._running.square],
     }
-    if model.scale_ is not None:
-        arrays |= {f"scale.{name}": array for name, array in asdict(model.scale_).items()}
+    arrays |= _scale_arrays(model.scale_)
     if model._running is not None:
         arrays |= {"scale.sums": model._running.sums, "scale.first": model._running.first}
     return arrays | state_arrays(model.state_, "state."), about
@@ -297,18 +296,27 @@ def _restore_linear(model: Any, arrays: Arrays, about: About) -> None:
     model._shown = shown
 
 
-def _restore_scale(model: Any, arrays: Arrays, about: About, width: int) -> None:
-    """Set what the columns are scaled by; a ValueError if that is not possible."""
-    model.scale_ = model._running = None
+def _scale_arrays(scale: ColumnScale | None) -> Arrays:
+    """What the columns are scaled by."""
+    return {} if scale is None else {f"scale.{name}": x for name, x in asdict(scale).items()}
+
+
+def _scale_from(arrays: Arrays, width: int) -> ColumnScale | None:
+    """What the columns are scaled by; a ValueError if that is not possible."""
     if "scale.factors" not in arrays:
-        return
+        return None
     named = {name: arrays[f"scale.{name}"] for name in ("centre", "factors")}
     for name, array in named.items():
         expect(f"scale.{name}", array, np.float64, (width,))
     if not (named["factors"] >= 0).all():
         raise ValueError("a column has a negative factor")
-    model.scale_ = ColumnScale(**named)
-    if about["scaled"] is not None:
+    return ColumnScale(**named)
+
+
+def _restore_scale(model: Any, arrays: Arrays, about: About, width: int) -> None:
+    """Set what the columns are scaled by, with the sums of a stream."""
+    model.scale_, model._running = _scale_from(arrays, width), None
+    if model.scale_ is not None and about["scaled"] is not None:
         rows, square = about["scaled"]
         check_number("the number of scaled rows", rows, int)
         check_number("their mean square", square, most=sys.float_info.max)
@@ -352,6 +360,7 @@ def _dual_arrays(model: Any) -> tuple[Arrays, About]:
         arrays |= {f"vectors.{name}": getattr(vectors, name) for name in _CSR}
     elif vectors is not None:
         arrays["vectors"] = vectors
+    arrays |= _scale_arrays(model.scale_)
     about = {
         "n_features": model.n_features_in_,
         "gamma": float(model._kernel.gamma),
@@ -368,7 +377,8 @@ def _restore_dual(model: Any, arrays: Arrays, about: About) -> None:
     if about["precision"] not in ("float32", "float64"):
         raise ValueError(f"{about['precision']!r} is not a precision of this package")
     fixed = ModelKernel.of(model, float(about["gamma"]), about["precision"])
-    model._kernel = replace(fixed, unit=float(about["unit"]))
+    scale = _scale_from(arrays, model.n_features_in_)
+    model._kernel = replace(fixed, unit=float(about["unit"]), scale=scale)
     if not 0 < model._kernel.unit < np.inf:
         raise ValueError(f"{about['unit']!r} is not a mean of Gram entries")
     check_number("rows_seen", about["rows_seen"], int)
