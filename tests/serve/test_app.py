@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from rosenblatt import TrainOptions, load, train
 from rosenblatt.errors import OptionError
+from rosenblatt.kernels.jit import Kernel, types_of
 from rosenblatt.serve import engine as engine_module
 from rosenblatt.serve.app import serve
 from rosenblatt.serve.engine import Engine, Predict
@@ -133,12 +134,28 @@ def test_a_lifted_table_learns_on_and_predicts_as_in_python(begun, tmp_path):
         expected = start.predict({"age": age[:60], "town": town[:60]})
         assert [answer["label"] for answer in answers] == expected.tolist()
         labels = [{"id": a["id"], "label": str(y)} for a, y in zip(answers, label, strict=False)]
-        client.post("/v1/label", json=[*labels, {"label": "else", "row": rows[0]}])
+        taken = client.post("/v1/label", json=[*labels, {"label": "else", "row": rows[0]}])
+        assert len(taken.json()) == 61
         caught_up(client, 61)
         served = client.get("/v1/model").content
     replay(str(log.path)).online.exported().save(tmp_path / "replayed.model")
     assert (tmp_path / "replayed.model").read_bytes() == served
     assert load(tmp_path / "replayed.model").classes == ("else", "in", "out")
+
+
+def test_all_that_a_service_needs_is_compiled_before_it_answers(begun, monkeypatch):
+    used, lookup = set(), Kernel._lookup
+
+    def noted(kernel, arguments):
+        used.add((kernel.py_func.__qualname__, types_of(arguments, [])))
+        return lookup(kernel, arguments)
+
+    monkeypatch.setattr(Kernel, "_lookup", noted)
+    with running(Engine(log=begun(), learns=True)) as client:
+        before = set(used)
+        teach(client, stream(12, ("a", "b", "c")))
+        caught_up(client, 12)
+    assert used == before
 
 
 def test_mistakes_are_counted_against_what_was_predicted_then(learning):

@@ -121,10 +121,12 @@ class Engine:
         if log is None:
             assert model is not None
             self.reader = RowReader(model.features)
+            model.scores(self.reader.hashed([self.reader.blank]))  # which compiles the kernels
             return
         self.is_learner = learns and log.become_learner()
         self.identity = log.about()["log"]
         self.online, note = log.online()
+        Online.compile(self.online.start)
         if note:
             say("snapshot", note=note)
         self.reader = self.online.reader

@@ -179,6 +179,15 @@ class Online:
         self.position = events[-1].position
         self._model = None
 
+    @classmethod
+    def compile(cls, start: Start) -> None:
+        """Learn and predict some rows for nothing, so that a service need not compile later."""
+        online = cls(replace(start, model=None))
+        row = online.reader.blank
+        for i, labels in enumerate((["a", "b"], ["c"]), start=1):
+            online.learn(Event(i, "", 0.0, label, 1.0, None, None, 0, row) for label in labels)
+            online.guess([row])
+
     def hashed(self, contents: list[Content]) -> Rows:
         """The features of rows, some of which may be features already."""
         parts: list[Rows] = []

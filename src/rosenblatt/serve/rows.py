@@ -47,6 +47,11 @@ class RowReader:
         self.features = features
         self._only_text = features.columns[0].name if features.is_one_text else None
 
+    @property
+    def blank(self) -> Row:
+        """A row without values."""
+        return self.row({column.name: None for column in self.features.columns})
+
     def row(self, value: Any) -> Row:
         """A row from outside with the columns of the model; ValueError if it cannot be read."""
         if isinstance(value, str) and self._only_text is not None:
