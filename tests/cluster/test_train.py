@@ -29,8 +29,9 @@ def expected(reviews):
 
 
 @pytest.mark.parametrize("average", [False, True])
-def test_one_shard_gives_the_model_of_a_run_without_workers(reviews, threads, average):
-    options = {"label": "sentiment", "max_epochs": 5, "average": average}
+def test_one_shard_gives_the_model_of_a_run_without_workers(reviews, threads, average, tmp_path):
+    valid = write_reviews(tmp_path / "valid.csv", 150, seed=1)
+    options = {"label": "sentiment", "max_epochs": 5, "average": average, "valid": valid}
     serial = train(reviews, **options)
     model = train(reviews, **options, workers=threads, shards=1)
     assert model.history == serial.history
