@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from rosenblatt.data.bytes import LONGEST_ROW, TOO_LONG
 from rosenblatt.data.cells import is_stringlike
 
-BATCH_BYTES = 16 << 20  # of texts; text files have blocks of a quarter of it
+BATCH_BYTES = 4 << 20  # of texts, as the blocks of text files
 _MOST_UNPACKED = 64 << 20  # bytes at once, unless the file has a hundredth of them
 _SHARE = 100
 _UNSUSPICIOUS = (0, 1)  # codecs: none, and Snappy, which packs at most 1 : 21

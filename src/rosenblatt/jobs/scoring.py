@@ -21,6 +21,7 @@ import numpy as np
 from rosenblatt import __version__, data
 from rosenblatt.atomic_files import atomic_write, check_output, remove_leftovers
 from rosenblatt.data import Source
+from rosenblatt.data.bytes import BLOCK_BYTES
 from rosenblatt.data.source import in_order
 from rosenblatt.errors import NoRowsError, OptionError, counted
 from rosenblatt.jobs.predict import (
@@ -174,8 +175,11 @@ def score_files(
         yield Done(target_folder, note=f"{counted(len(pairs) - len(left), 'file')} done before")
     if run is not None:
         yield from run(job, left)
-    else:  # a single file in this thread, so that a signal ends it at once
-        yield from map(job, left) if len(left) == 1 else in_order(iter(left), job)
+    elif len(left) == 1:  # in this thread, so that a signal ends it at once
+        yield from map(job, left)
+    else:  # the batches of a large file are spread over threads, too, and take memory
+        is_large = any(Path(path).stat().st_size > BLOCK_BYTES for path, _ in left)
+        yield from in_order(iter(left), job, *((2, 0) if is_large else ()))
 
 
 def _begun(note: Path, digest: str) -> dict[str, Any] | None:
