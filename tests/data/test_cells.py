@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from rosenblatt import data
 from rosenblatt.data.cells import (
     MISSING_WORDS,
     is_utf8,
+    label_strings,
     make_strings,
     plain_strings,
     string_buffers,
@@ -99,3 +101,17 @@ def test_utf8_is_what_python_takes_for_it(data):
         assert not is_utf8(data)
     else:
         assert is_utf8(data)
+
+
+def test_labels_that_are_times_are_spelled_alike_whatever_their_unit(tmp_path):
+    """A Parquet file holds milliseconds for seconds."""
+    times = np.array(["2024-03-31T17:30:00", "2024-03-31T17:30:01.5"], "datetime64[ns]")
+    seconds = pa.array(times).cast(pa.timestamp("s"), safe=False)
+    pyarrow.parquet.write_table(pa.table({"label": seconds}), tmp_path / "a.parquet")
+    spelled = label_strings(pyarrow.parquet.read_table(tmp_path / "a.parquet")["label"])
+    assert spelled.to_pylist() == ["2024-03-31 17:30:00", "2024-03-31 17:30:01"]
+    for unit in ("ms", "us", "ns"):
+        for zone, end in ((None, ""), ("UTC", "Z"), ("+01:00", "+0100")):
+            column = pa.array(times).cast(pa.timestamp(unit)).cast(pa.timestamp(unit, zone))
+            texts = label_strings(column).to_pylist()
+            assert [text[-len(end) - 2 :] for text in texts] == [f"00{end}", f".5{end}"]

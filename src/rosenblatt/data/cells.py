@@ -31,6 +31,7 @@ EPOCHS = {"seconds": 1e6, "milliseconds": 1e3}  # in microseconds
 DAY_FORMS = {"dayfirst": r"\3-\2-\1\4", "monthfirst": r"\3-\1-\2\4", "yearfirst": r"\1-\2-\3\4"}
 DATE_FORMS = (*DAY_FORMS, *EPOCHS)
 _DAY_WRITTEN = r"^(\d+)[-./](\d+)[-./](\d+)(.*)$"
+_FRACTION = r"(\.\d*?)0+(Z|[-+]\d{4})?$"
 _THOUSANDS = r"^[-+]?\d{1,3}(\.\d{3})+(,\d*)?$"
 
 Words = tuple[str, ...]
@@ -117,7 +118,18 @@ def plain_strings(column: Cells) -> pa.Array:
         return _float_strings(array)
     if pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type):
         return array.cast(pa.large_string())
-    return array.cast(pa.string())
+    strings = array.cast(pa.string())
+    return _without_zeros(strings) if pa.types.is_temporal(array.type) else strings
+
+
+def _without_zeros(times: pa.Array) -> pa.Array:
+    """Times without zeros at the end, of which Parquet files and frames have different numbers.
+
+    >>> _without_zeros(pa.array(["1970-01-01 00:00:01.000", "00:00:01.500Z"])).to_pylist()
+    ['1970-01-01 00:00:01', '00:00:01.5Z']
+    """
+    shorter = pc.replace_substring_regex(times, _FRACTION, r"\1\2")
+    return pc.replace_substring_regex(shorter, r"\.(Z|[-+]\d{4})?$", r"\1")
 
 
 def _float_strings(array: pa.Array) -> pa.Array:

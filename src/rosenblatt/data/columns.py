@@ -358,13 +358,11 @@ def _with_statistics(column: Column, cells: pa.ChunkedArray, missing: Words) -> 
     numbers = column.numbers(cells, missing)[0]
     if column.kind == "date":
         numbers = days_of(numbers)
-    column = replace(column, limits=_limits(numbers))
-    if column.kind == "date" and "age" not in column.parts:
-        return column
-    present = numbers[np.isfinite(numbers)]
-    if len(present) == 0:
-        return column
+    limits, present = _limits(numbers), numbers[np.isfinite(numbers)]
+    if len(present) == 0 or (column.kind == "date" and "age" not in column.parts):
+        return replace(column, limits=limits)
     with np.errstate(over="ignore", invalid="ignore"):
         mean, scale = float(present.mean()), float(present.std())
     zero = float(present.max()) if column.kind == "date" else mean
-    return replace(column, mean=zero, scale=scale if scale > 1e-12 * max(1.0, abs(mean)) else 1.0)
+    scale = scale if scale > 1e-12 * max(1.0, abs(mean)) else 1.0
+    return replace(column, mean=zero, scale=scale, limits=limits)

@@ -257,7 +257,8 @@ class Features:
 
     def to_json(self) -> dict[str, Any]:
         """The specification as JSON data."""
-        plain = asdict(replace(self, fasttext=None)) | {"ngrams": self.ngrams._asdict()}
+        plain = asdict(replace(self, fasttext=None, columns=()))
+        plain |= {"columns": [vars(c) for c in self.columns], "ngrams": self.ngrams._asdict()}
         del plain["fasttext"]  # so that older releases read other models
         return plain if self.fasttext is None else plain | {"fasttext": self.fasttext.to_json()}
 
