@@ -1,5 +1,6 @@
 """Sphinx configuration: MyST pages, numpydoc reference, a gallery made by code."""
 
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 import rosenblatt
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+os.environ.setdefault("ROSENBLATT_QUIET", "1")  # examples do not say that kernels are compiled
 
 project = "rosenblatt"
 author = "the rosenblatt developers"
@@ -26,9 +29,10 @@ extensions = [
     "pages",
 ]
 html_math_renderer = "mathml"
-copybutton_prompt_text = r"\$ |>>> "
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
 copybutton_prompt_is_regexp = True
-copybutton_exclude = ".linenos, .gp, .go"
+copybutton_exclude = ".linenos"
+copybutton_line_continuation_character = "\\"
 exclude_patterns = [
     "_build",
     "_ext",
@@ -66,10 +70,12 @@ html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_title = "rosenblatt"
+html_favicon = "_static/favicon.svg"
+html_show_sourcelink = False
 # The sections stand in the sidebar of every page: twelve of them do not fit into a header.
 html_sidebars = {"**": ["sections"]}
 html_theme_options = {
-    "logo": {"text": "rosenblatt"},
+    "logo": {"text": f"rosenblatt {release}"},
     "navbar_center": [],
     "navbar_end": ["theme-switcher"],
     "navigation_with_keys": False,
@@ -78,10 +84,7 @@ html_theme_options = {
     "secondary_sidebar_items": {
         "index": [],
         "benchmarks/**": [],
-        **{
-            f"{part}/**": ["page-toc", "sourcelink"]
-            for part in ("course", "guide", "how-to", "theory", "about")
-        },
+        **{f"{part}/**": ["page-toc"] for part in ("course", "guide", "how-to", "theory", "about")},
         "gallery/**": ["page-toc"],
         "reference/**": ["page-toc"],
     },

@@ -3,11 +3,13 @@
 `make docs` builds the pages; without them these tests are skipped.
 """
 
+import os
 from pathlib import Path
 
 import pytest
 
-BUILT = Path(__file__).parents[1] / "docs" / "_build" / "html"
+DOCS = Path(__file__).parents[1] / "docs"
+BUILT = Path(os.environ.get("ROSENBLATT_DOCS", DOCS / "_build" / "html"))
 INTERNAL = {"genindex.html", "py-modindex.html", "search.html"}
 WIDTHS = (1280, 390)
 
@@ -75,3 +77,92 @@ def test_a_page_reads_without_a_network(reader, name):
             assert page.evaluate(TOO_WIDE) <= 0, f"{name} scrolls sideways at {width} pixels"
         page.wait_for_function(FOLLOWS, arg=scheme, timeout=5_000)
     assert failed == []
+
+
+@pytest.mark.parametrize(
+    "part", ["quick-start", "guide", "how-to", "benchmarks", "theory", "about"]
+)
+def test_an_index_says_what_each_page_gives(part):
+    index = (DOCS / part / "index.md").read_text("utf-8").partition("```{toctree}")[0]
+    names = {path.stem for path in (DOCS / part).glob("*.md")} - {"index"}
+    assert {name for name in names if f"{{doc}}`{name}`" not in index} == set()
+
+
+def test_no_picture_of_the_pages_was_made_by_hand():
+    made = ("_build", "gallery", "_figures")
+    pictures = (p for kind in ("png", "jpg", "gif") for p in DOCS.rglob(f"*.{kind}"))
+    assert [path for path in pictures if not set(path.parts) & set(made)] == []
+
+
+@pytest.mark.parametrize("name", ["speed", "family", "text", "defaults", "certificates", "gpu"])
+def test_a_chart_is_drawn_of_the_table_below_it_and_the_best_value_is_bold(
+    name, tmp_path, monkeypatch
+):
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    import charts
+
+    source = (DOCS / "benchmarks" / f"{name}.md").read_text("utf-8")
+    page = charts.with_charts(source, tmp_path, name, "pictures")
+    assert "<!-- chart" not in page
+    assert f"(pictures/{name}-1.png)" in page
+    assert (tmp_path / f"{name}-1.png").stat().st_size > 5_000
+    below = page.partition(f"{name}-1.png)")[2].partition("|\n\n")[0]
+    assert "**" in below
+
+
+WORDS = {
+    "early stopping": "guide/perceptron.html",
+    "imbalanced classes": "how-to/imbalance.html",
+    "csv": "guide/files.html",
+}
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_the_search_leads_to_the_page(reader, words):
+    page, failed = reader
+    failed.clear()
+    page.goto(f"{(BUILT / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
+    page.locator(".search li a").first.wait_for()
+    page.wait_for_function("() => document.querySelector('.search-summary')?.textContent.trim()")
+    links = page.locator(".search li > a").evaluate_all("all => all.map((one) => one.pathname)")
+    assert any(link.endswith(WORDS[words]) for link in links[:5]), links[:8]
+
+
+def test_the_start_page_shows_where_to_begin_and_then_a_live_picture(reader):
+    page, failed = reader
+    failed.clear()
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": WIDTHS[0], "height": 900})
+    page.goto((BUILT / "index.html").as_uri())
+    table, picture = page.locator("table").first, page.locator(".lab-page")
+    picture.wait_for()
+    assert table.bounding_box()["y"] < picture.bounding_box()["y"]
+    picture.locator(".to-mistake").click()
+    picture.locator(".counts", has_text="updates 1").wait_for()
+    assert failed == []
+
+
+def test_a_button_copies_commands_and_not_their_output(reader):
+    page, _ = reader
+    page.goto((BUILT / "quick-start" / "command-line.html").as_uri())
+    page.evaluate(
+        "() => addEventListener('copy', () => { window.copied = document.activeElement.value })"
+    )
+    block = page.locator(".highlight-console", has_text="rosenblatt evaluate").first
+    block.hover()
+    block.locator("button.copybtn").click()
+    page.wait_for_function("() => window.copied")
+    assert page.evaluate("() => window.copied").strip() == (
+        "rosenblatt evaluate reviews.model reviews.csv"
+    )
+
+
+def test_axe_finds_nothing_serious_on_pages_of_all_kinds(reader, barriers):
+    page, _ = reader
+    names = ("index", "course/1-perceptron", "benchmarks/speed", "guide/lab", "reference/commands")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        for name in names:
+            page.goto((BUILT / f"{name}.html").as_uri())
+            assert barriers(page) == [], (name, scheme)

@@ -1,28 +1,33 @@
-"""Pages that are completed when they are built: executed chapters, the list of commands."""
+"""Pages that are completed when they are built: executed code, scenes, charts, commands."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import charts
 import commands
 
 from rosenblatt.cli import app as program
 from rosenblatt.cli.browser import run_command
-from rosenblatt.course.cells import execute
+from rosenblatt.course.cells import execute, with_scenes
 from rosenblatt.lab.recordings import write
 
 COMMANDS = "<!-- commands -->"
 FIGURES = "_figures"
+EXECUTED = ("course", "quick-start")
 
 
 def _complete(app: Any, docname: str, source: list[str]) -> None:
-    if docname.startswith("course/"):
-        figures = Path(app.srcdir) / "course" / FIGURES
-        prefix = docname.partition("/")[2]
-        source[0] = execute(source[0], figures, prefix=prefix, link=FIGURES, command=run_command)
+    folder, _, name = docname.rpartition("/")
+    figures = Path(app.srcdir) / folder / FIGURES
+    if folder in EXECUTED:
+        source[0] = execute(source[0], figures, prefix=name, link=FIGURES, command=run_command)
     elif COMMANDS in source[0]:
         source[0] = source[0].replace(COMMANDS, commands.markdown(program))
+    else:
+        source[0] = with_scenes(source[0], f"{'../' if folder else ''}course/scenes")
+        source[0] = charts.with_charts(source[0], figures, name, FIGURES)
 
 
 def _write_scenes(app: Any, exception: Exception | None) -> None:

@@ -1,8 +1,10 @@
 """Blocks of a page run in order and their output stands below them."""
 
+from pathlib import Path
+
 import pytest
 
-from rosenblatt.course.cells import CellError, execute
+from rosenblatt.course.cells import CellError, execute, with_scenes
 
 
 def run(page, folder, command=None):
@@ -50,6 +52,21 @@ def test_commands_run_and_pipes_shorten_them(tmp_path):
     assert said == [["trace", "a b.csv"]]
     assert "head -2\none\ntwo\n$ rosenblatt lab\n$ pip list\n```" in done
     assert "three" not in done
+
+
+def test_printf_makes_a_file_for_the_commands_and_a_command_may_take_several_lines(tmp_path):
+    def command(words):
+        return Path(words[1]).read_text("utf-8")
+
+    page = "```console\n$ printf '%s\\n' a \\\n    b > rows.csv\n$ rosenblatt show rows.csv\n```\n"
+    done = run(page, tmp_path, command)
+    assert "a \\\n    b > rows.csv\n$ rosenblatt show rows.csv\na\nb\n" in done
+
+
+def test_a_scene_of_a_page_may_be_open_at_once(tmp_path):
+    done = with_scenes("```{scene} movies open\n```\n", "../scenes")
+    assert 'data-scene="movies" data-open' in done
+    assert 'src="../scenes/scenes.js"' in done
 
 
 def test_a_console_block_that_shows_its_output_is_left_alone(tmp_path):

@@ -1,10 +1,10 @@
 """Run the code blocks of a Markdown page and insert their output and pictures below them.
 
 A ``{scene} NAME`` block becomes a box that opens a scene of the lab. ``python`` blocks share one
-namespace per page. In ``console`` blocks, ``rosenblatt`` commands are
-run, except those that open a browser; ``| head -N`` and ``| tail -N`` shorten the output. A line
-``# Figure: TEXT`` in a block is the caption of the picture that the block draws, and what follows a
-line ``# Drawing:`` is folded away below the picture.
+namespace per page. In ``console`` blocks, ``rosenblatt`` commands, and ``printf``, which makes
+files, are run, except those that open a browser; ``| head -N`` and ``| tail -N`` shorten the
+output. A line ``# Figure: TEXT`` in a block is the caption of the picture that the block draws, and
+what follows a line ``# Drawing:`` is folded away below the picture.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import ast
 import os
 import re
 import shlex
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -27,7 +28,7 @@ from rosenblatt.lab.recordings import box
 Command = Callable[[list[str]], str]
 
 FENCE = re.compile(r"^```(python|console)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
-_SCENE = re.compile(r"^```\{scene\} ([\w-]+)\n```\n", re.MULTILINE)
+_SCENE = re.compile(r"^```\{scene\} ([\w-]+)( open)?\n```\n", re.MULTILINE)
 _CAPTION = re.compile(r"^# Figure: (.*)\n", re.MULTILINE)
 _DRAWING = "# Drawing:\n"  # separates what teaches from what only draws
 _FOLDED = '\n<details class="drawing"><summary>How it is drawn</summary>\n\n{}\n</details>\n'
@@ -103,9 +104,14 @@ def execute(
     backend = mock.patch.dict(os.environ, MPLBACKEND="agg")
     with backend, tempfile.TemporaryDirectory() as folder, chdir(folder):
         page = FENCE.sub(complete, page)
+    return with_scenes(page, scenes)
+
+
+def with_scenes(page: str, scenes: str) -> str:
+    """The page with a box for each scene; ``{scene} NAME open`` shows the picture at once."""
     if not _SCENE.search(page):
         return page
-    page = _SCENE.sub(lambda scene: box(scene[1]) + "\n", page)
+    page = _SCENE.sub(lambda scene: box(scene[1], bool(scene[2])) + "\n", page)
     return f'{page}\n<script src="{scenes}/scenes.js" defer></script>\n'
 
 
@@ -140,11 +146,13 @@ def _is_drawing(value: Any) -> bool:
 
 def _console(code: str, command: Command | None) -> str:
     """A block of commands with their output; unchanged if it already shows output."""
-    lines = code.splitlines()
-    if command is None or not all(line.startswith("$ ") for line in lines):
+    entries = code.replace("\\\n", "\\\0").splitlines()  # a command may take several lines
+    if command is None or not all(line.startswith("$ ") for line in entries):
         return f"```console\n{code}```\n"
     shown = ""
-    for line in lines:
+    for line in (entry.replace("\0", "\n") for entry in entries):
+        if line.startswith("$ printf "):
+            subprocess.run(line.removeprefix("$ "), shell=True, check=True)
         words = shlex.split(line.removeprefix("$ ").partition("  #")[0])
         printed = ""
         if words[0] == "rosenblatt" and words[1] not in _OPEN_A_BROWSER:

@@ -69,11 +69,12 @@ def _text(name: str) -> str:
     return (_STATIC / name).read_text("utf-8")
 
 
-def box(name: str) -> str:
-    """The HTML of a scene in a page that loads ``scenes.js``."""
+def box(name: str, opened: bool = False) -> str:
+    """The HTML of a scene in a page that loads ``scenes.js``; its picture is `opened` at once."""
+    at_once, hidden = (" data-open", " hidden") if opened else ("", "")
+    task = f'<b class="done-mark" hidden>✓</b> <b>In the lab:</b> {load_scene(name).task}'
     return (
-        f'<div class="rosenblatt-scene" data-scene="{name}">'
-        f'<p><b class="done-mark" hidden>✓</b> <b>In the lab:</b> {load_scene(name).task}</p>'
+        f'<div class="rosenblatt-scene" data-scene="{name}"{at_once}><p{hidden}>{task}</p>'
         f'<button type="button">open the scene</button>'
         f"<noscript><code>rosenblatt lab --scene {name}</code></noscript></div>"
     )

@@ -254,7 +254,7 @@ RULES = (
         penalty=adagrad_penalty,
         decays=False,
         condition="the loss is positive",
-        update="z += g, n += g², w = -sign(z)·η·max(0, |z| - λ·t)/(δ + sqrt(n))",
+        update="z += g, n += g², w = -sign(z)·η·max(0, abs(z) - λ·t)/(δ + sqrt(n))",
         bound="regret at most (max ‖u-w‖²/(2η) + η)·Σ sqrt(n), any u",
         paper="J. Duchi, E. Hazan, Y. Singer (2011), Adaptive subgradient methods for online "
         "learning and stochastic optimization, JMLR 12",

@@ -53,7 +53,9 @@ window.rosenblattScene = (recording) => {
     box.shadowHost = box.appendChild(document.createElement("div"))
     const shadow = box.shadowHost.attachShadow({ mode: "open" })
     shadow.innerHTML = `<style>${STYLE}</style>`
-    shadow.append(render({ model: new Recording(recording, () => tick(recording.name)) }))
+    const page = render({ model: new Recording(recording, () => tick(recording.name)) })
+    page.dataset.compact = "open" in box.dataset
+    shadow.append(page)
   }
 }
 
@@ -74,6 +76,7 @@ const begin = (box) => {
 const prepare = () => {
   for (const box of document.querySelectorAll(".rosenblatt-scene")) {
     box.querySelector("button").addEventListener("click", () => begin(box))
+    if ("open" in box.dataset) begin(box)
     try { if (localStorage.getItem(`rosenblatt-solved-${box.dataset.scene}`)) tick(box.dataset.scene) } catch { /* no ticks are kept */ }
   }
   addEventListener("message", (event) => {
