@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from enum import Enum
-from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import typer
 from typer.main import get_command
+
+from rosenblatt.cli.help import description, placeholder, value_of
 
 
 def markdown(app: typer.Typer) -> str:
@@ -21,26 +21,24 @@ def _section(name: str, command: Any) -> str:
     about, _, rest = inspect.cleandoc(command.help or "").partition("\n\n")
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     options = [p for p in command.params if p.param_type_name == "option" and _is_shown(p)]
-    usage = " ".join(["rosenblatt", name, "[OPTIONS]", *map(_placeholder, arguments)])
+    usage = " ".join(["rosenblatt", name, "[OPTIONS]", *map(placeholder, arguments)])
     kinds = inspect.signature(command.callback, eval_str=True).parameters
     lines = [f"## {name}", "", " ".join(about.split()), "", "```text", usage, "```", ""]
     lines += _notes(rest)
     if arguments:
-        rows = [f"| `{_placeholder(p)}` | {_escaped(p.help)} |" for p in arguments]
+        rows = [f"| `{placeholder(p)}` | {_escaped(p.help)} |" for p in arguments]
         lines += ["| argument | |", "|---|---|", *rows, ""]
     if options:
-        rows = [f"| {_names(p, kinds[p.name].annotation)} | {_about(p)} |" for p in options]
+        rows = [
+            f"| {_names(p, kinds[p.name].annotation)} | {_escaped(description(p))} |"
+            for p in options
+        ]
         lines += ["| option | |", "|---|---|", *rows, ""]
     return "\n".join(lines)
 
 
 def _is_shown(option: Any) -> bool:
     return not option.hidden and "--help" not in option.opts
-
-
-def _placeholder(argument: Any) -> str:
-    name = (argument.metavar or argument.name).upper() + ("..." if argument.nargs == -1 else "")
-    return name if argument.required else f"[{name}]"
 
 
 def _notes(rest: str) -> list[str]:
@@ -58,30 +56,12 @@ def _notes(rest: str) -> list[str]:
 
 def _names(option: Any, annotation: Any) -> str:
     names = " ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
-    return names if option.is_flag else f"{names} {_kind(annotation)}"
+    return names if option.is_flag else f"{names} {_value(option, annotation)}"
 
 
-def _kind(annotation: Any) -> str:
-    """What stands behind the name of an option: a choice, a number, a file, a word."""
-    inner = [a for a in _flat(annotation) if isinstance(a, type)]
-    for kind in inner:
-        if issubclass(kind, Enum):
-            return " or ".join(f"`{choice.value}`" for choice in kind)
-    named = {int: "N", float: "X", Path: "FILE"}
-    return next((named[kind] for kind in inner if kind in named), "TEXT")
-
-
-def _flat(annotation: Any) -> list[Any]:
-    inside = [part for one in get_args(annotation) for part in _flat(one)]
-    return [annotation, *inside]
-
-
-def _about(option: Any) -> str:
-    text, default = option.help or "", option.default
-    plain = isinstance(default, str | int | float) and not isinstance(default, bool)
-    if plain and default != "":
-        text += f" Default: {getattr(default, 'value', default)}."
-    return _escaped(text)
+def _value(option: Any, annotation: Any) -> str:
+    value = option.metavar or value_of(annotation)
+    return " or ".join(f"`{choice}`" for choice in value.split("|")) if "|" in value else value
 
 
 def _escaped(text: str | None) -> str:

@@ -23,20 +23,30 @@ def printed(tmp_path_factory):
     return done.stdout
 
 
-def test_the_demo_shows_an_example_a_text_file_a_certificate_and_digits(printed):
+def test_the_demo_shows_an_example_a_text_file_an_explanation_and_a_proof(printed):
     for shown in (
         "movie good",
         "$ rosenblatt train reviews.csv --label label",
         "progressive error",
         "accuracy   9",
-        "strongest features for pos:",
+        '$ rosenblatt explain reviews.model "the plot is not boring"',
         "INSEPARABLE",
         "PROVEN: inseparable",
-        "updates per epoch",
-        "test error",
+        "rosenblatt train YOUR_FILE --label COLUMN",
+        "rosenblatt lab",
+        "rosenblatt course",
     ):
         assert shown in printed
     assert not re.search(r"\b1 (updates|steps|epochs)\b", printed)
+
+
+def test_each_section_of_the_demo_fits_a_screen_and_each_command_a_line(printed):
+    sections = re.split(r"^\S.* ─+$", printed, flags=re.MULTILINE)
+    assert len(sections) == 7
+    assert max(section.count("\n") for section in sections) <= 24
+    commands = [line for line in printed.splitlines() if line.startswith("$ ")]
+    assert len(commands) == 6
+    assert max(map(len, commands)) <= 80
 
 
 @pytest.mark.parametrize("name", ["movies", "not-good", "not-good-bigrams"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import subprocess
 import sys
 
@@ -13,6 +15,7 @@ from typer.testing import CliRunner
 
 from rosenblatt import train
 from rosenblatt.cli import app
+from rosenblatt.cli.lines import Styled, say
 
 COMMANDS = list(get_command(app).commands)
 
@@ -54,10 +57,76 @@ def test_help_is_in_groups():
         assert group in shown
     shown = CliRunner().invoke(app, ["train", "--help"], env={"COLUMNS": "80"}).output
     for group in ("Input", "Features", "Learning", "Long runs", "Output"):
-        assert f" {group} " in shown
-    assert "--out" in shown
-    assert " -o " in shown
-    assert " -l " in shown
+        assert f"\n{group}\n" in shown
+    assert "-o, --out FILE" in shown
+    assert "-l, --label TEXT" in shown
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_names_no_types_of_python(command):
+    shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "80"}).output
+    assert not re.search(r"<(bool|str|int|float|list|path)|range\]|\[8<=", shown), shown
+
+
+def test_help_takes_the_width_there_is():
+    for columns in (80, 110):
+        shown = CliRunner().invoke(app, ["train", "--help"], env={"COLUMNS": str(columns)}).output
+        assert columns - 12 <= max(map(len, shown.splitlines())) <= columns
+
+
+class Screen(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("command", [["evaluate", "a.csv"], ["inspect"], ["explain", "word1 more"]])
+def test_a_terminal_gets_bars_and_colours_and_a_pipe_plain_text(folder, command, monkeypatch):
+    name, *others = command
+    arguments = [name, str(folder / "a.model"), *others]
+    if others == ["a.csv"]:
+        arguments[-1] = str(folder / "a.csv")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+    def printed(stream):
+        monkeypatch.setattr(sys, "stdout", stream)
+        app(arguments, standalone_mode=False)
+        monkeypatch.undo()
+        return stream.getvalue()
+
+    monkeypatch.setenv("TERM", "xterm")
+    coloured = printed(Screen())
+    assert "\x1b[1m" in coloured
+    assert "█" in coloured
+    monkeypatch.setenv("NO_COLOR", "1")
+    without = printed(Screen())
+    assert "\x1b[" not in without
+    assert "█" in without
+    piped = printed(io.StringIO())
+    assert "\x1b[" not in piped
+    assert "█" not in piped
+
+
+def test_verdicts_of_a_trace_have_colours_on_a_terminal(monkeypatch):
+    screen = Screen()
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    app(["trace", "--example", "movies"], standalone_mode=False)
+    monkeypatch.undo()
+    assert "\x1b[31m✗\x1b[0m movie good" in screen.getvalue()
+    assert "\x1b[32mright\x1b[0m" in screen.getvalue()
+
+
+def test_names_cannot_bring_styles_of_their_own(monkeypatch):
+    screen = Screen()
+    monkeypatch.setattr(sys, "stdout", screen)
+    say(["a ", Styled("\x1b[2Jname", "strong")])
+    monkeypatch.undo()
+    assert "\x1b[2J" not in screen.getvalue()
+    assert "\\x1b[2Jname" in screen.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from rosenblatt import __version__
 from rosenblatt.cli.browser import course, lab
 from rosenblatt.cli.demo import demo
 from rosenblatt.cli.evaluate import evaluate
+from rosenblatt.cli.help import of_command, of_program
 from rosenblatt.cli.lines import say
 from rosenblatt.cli.models import compress, explain, export, import_, inspect
 from rosenblatt.cli.predict import predict
@@ -44,6 +45,9 @@ class _Commands(TyperGroup):
     def invoke(self, context: Any) -> Any:
         with _visible_usage():
             return super().invoke(context)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(of_program(self, ctx))
 
 
 @contextmanager
@@ -102,6 +106,9 @@ _NEGATIVE_LINE = re.compile(r"-[\d.][^|]*\|")
 
 class _Command(TyperCommand):
     """A command that takes a line such as ``"-1 | good"``, and knows Vowpal Wabbit's options."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(of_command(self, ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments; one that begins with a blank is never an option."""

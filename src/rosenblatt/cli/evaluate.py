@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rosenblatt.cli import options as o
-from rosenblatt.cli.lines import WIDTH, percent, say
+from rosenblatt.cli.lines import WIDTH, Styled, bar, percent, say, width
 from rosenblatt.errors import OptionError, counted, listed, visible
 from rosenblatt.jobs.options import class_order
 
 if TYPE_CHECKING:
     from rosenblatt.jobs.evaluate import Evaluation, LabelEvaluation
+
+_LONGEST_NAME = 40
 
 
 def evaluate(
@@ -86,6 +89,7 @@ def evaluate(
         from rosenblatt.viz.evaluation import draw_evaluation
 
         draw_evaluation(result, plot)
+        say(f"picture    {plot}", err=json)
 
 
 def _show_evaluation(result: Evaluation, as_json: bool, order: str | None = None) -> None:
@@ -97,12 +101,10 @@ def _show_evaluation(result: Evaluation, as_json: bool, order: str | None = None
         typer.echo(json_module.dumps(result.to_json() | ordered))
         return
     low, high = result.interval()
-    say(
-        f"accuracy   {percent(result.accuracy)}  "
-        f"(95 % interval {percent(low)} to {percent(high)}, {counted(result.rows, 'row')})"
-    )
+    interval = f"  (95 % interval {percent(low)} to {percent(high)}, "
+    say(["accuracy   ", _strong(result.accuracy), interval, f"{counted(result.rows, 'row')})"])
     area = "" if result.roc_auc is None else f"   ROC-AUC {result.roc_auc:.4f}"
-    say(f"macro F1   {percent(result.macro_f1)}{area}")
+    say(["macro F1   ", _strong(result.macro_f1), area])
     if result.reliability is not None:
         brier, error = result.reliability.brier, result.reliability.error
         say(f"calibrated Brier score {brier:.4f}   calibration error {percent(error)}")
@@ -117,27 +119,47 @@ def _show_evaluation(result: Evaluation, as_json: bool, order: str | None = None
         say(f"left out   {counted(result.unlabelled, 'row')} without a label")
     _show_notes(result)
     _show_groups(result)
-    width = _show_classes(result)
-    if max(width, 18) + 11 * len(result.classes) > WIDTH:
+    _show_classes(result)
+    _show_confusion(result)
+
+
+def _strong(share: float) -> Styled:
+    return Styled(percent(share), "strong")
+
+
+def _short(name: str) -> str:
+    """The name of a class or group as tables show it."""
+    name = visible(name)
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
+def _show_confusion(result: Evaluation) -> None:
+    """Print how often each class was predicted as each; right and wrong in two colours."""
+    heading, names = r"actual \ predicted", [_short(name) for name in result.classes]
+    columns = max(len(heading), *map(len, names))
+    room = width() if sys.stdout.isatty() else WIDTH
+    if columns + 11 * len(names) > room:
         say("", "The confusion matrix is too wide for a terminal: use --json or --plot FILE.")
-    else:
-        heading = r"actual \ predicted"
-        width = max(width, len(heading))
-        names = "".join(f" {name[:10]:>10}" for name in map(visible, result.classes))
-        say("", f"{heading:<{width}}{names}")
-        for name, counts in zip(map(visible, result.classes), result.confusion, strict=True):
-            say(f"{name:<{width}}" + "".join(f" {count:>10,}" for count in counts))
+        return
+    say("", f"{heading:<{columns}}" + "".join(f" {name[:10]:>10}" for name in names), wrap=False)
+    for i, (name, counts) in enumerate(zip(names, result.confusion, strict=True)):
+        cells = [
+            Styled(f" {count:>10,}", "good" if i == j else "bad") if count else f" {count:>10,}"
+            for j, count in enumerate(counts)
+        ]
+        say([f"{name:<{columns}}", *cells], wrap=False)
 
 
 def _show_groups(result: Evaluation) -> None:
     """Print a line per group, the worst first."""
     if result.groups:
-        names = [visible(name)[:40] for name in result.groups]
-        width = max(10, *map(len, names))
-        say("", f"{'group':<{width}} {'accuracy':>10} {'macro F1':>10} {'rows':>10}")
+        names = [_short(name) for name in result.groups]
+        columns = max(10, *map(len, names))
+        say("", f"{'group':<{columns}} {'accuracy':>10} {'macro F1':>10} {'rows':>10}")
         for name, group in zip(names, result.groups.values(), strict=True):
             cells = f"{percent(group.accuracy):>10} {percent(group.macro_f1):>10}"
-            say(f"{name:<{width}} {cells} {group.rows:>10,}")
+            blocks = bar(group.accuracy, "good")
+            say([f"{name:<{columns}} {cells} {group.rows:>10,}", "  " * bool(blocks), blocks])
 
 
 def _show_label_evaluation(result: LabelEvaluation, as_json: bool) -> None:
@@ -167,11 +189,11 @@ def _show_notes(result: Evaluation | LabelEvaluation) -> None:
         say("           on new rows it errs more often")
 
 
-def _show_classes(result: Evaluation | LabelEvaluation) -> int:
-    """Print a line per class; returns the width of the column of names."""
-    width = max(10, *(len(visible(name)) for name in result.classes))
-    say("", f"{'class':<{width}} {'precision':>10} {'recall':>10} {'F1':>10} {'rows':>10}")
+def _show_classes(result: Evaluation | LabelEvaluation) -> None:
+    """Print a line per class, with a bar of its F1 on a terminal."""
+    columns = max(10, *(len(_short(name)) for name in result.classes))
+    say("", f"{'class':<{columns}} {'precision':>10} {'recall':>10} {'F1':>10} {'rows':>10}")
     for name, row in result.by_class().items():
         cells = "".join(f" {percent(row[key]):>10}" for key in ("precision", "recall", "f1"))
-        say(f"{visible(name):<{width}}{cells} {row['rows']:>10,}")
-    return width
+        blocks = bar(row["f1"], "good", min(20, max(width() - columns - 46, 5)))
+        say([f"{_short(name):<{columns}}{cells} {row['rows']:>10,}", "  " * bool(blocks), blocks])

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
+import shutil
 import sys
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -16,28 +19,75 @@ if TYPE_CHECKING:
     from rosenblatt.kernels.text import Ngrams
     from rosenblatt.models.model import Model
 
-WIDTH = 80  # columns of a terminal
+WIDTH = 80  # columns of a terminal, unless it says otherwise
+_WIDEST = 120
+_CODES = {"strong": "1", "good": "32", "bad": "31", "quiet": "2", "name": "36"}
 
 
-def say(*lines: str, err: bool = False, wrap: bool = True) -> None:
+class Styled(str):
+    """A piece of a line in a style, which terminals with colours show."""
+
+    style: str
+
+    def __new__(cls, text: str, style: str) -> Styled:
+        """A piece that is the text everywhere but in :func:`painted`."""
+        piece = super().__new__(cls, text)
+        piece.style = style
+        return piece
+
+
+Line = str | Sequence[str]
+
+
+def say(*lines: Line, err: bool = False, wrap: bool = True) -> None:
     """Print lines with their control characters escaped, wrapped on a terminal.
 
     All that a command prints for people goes through here, or is made `visible` by its printer.
+    A line may be a list of pieces, some of them :class:`Styled`.
     """
     wrap = wrap and (sys.stderr if err else sys.stdout).isatty()
-    for line in map(visible, lines):
-        typer.echo(_wrapped(line) if wrap and len(line) > WIDTH else line, err=err)
+    for line in lines:
+        plain = visible(line if isinstance(line, str) else "".join(line))
+        is_long = wrap and len(plain) > width()
+        typer.echo(_wrapped(plain, width()) if is_long else painted(line, err), err=err)
 
 
-def _wrapped(line: str) -> str:
-    """A line wrapped between words at 80 characters.
+def painted(line: Line, err: bool = False) -> str:
+    """A line with its control characters escaped, and its styles if the terminal has colours.
 
-    >>> print(_wrapped("Hyperplane: " + "petal length + " * 6 + "1 > 0 for class y."))
+    The environment variable NO_COLOR switches them off.
+    """
+    stream = sys.stderr if err else sys.stdout
+    coloured = stream.isatty() and not os.environ.get("NO_COLOR")
+    coloured = coloured and os.environ.get("TERM") != "dumb"
+    shown = ""
+    for piece in [line] if isinstance(line, str) else line:
+        style = _CODES.get(getattr(piece, "style", ""))
+        text = visible(piece)
+        shown += f"\x1b[{style}m{text}\x1b[0m" if coloured and style and text else text
+    return shown
+
+
+def width() -> int:
+    """The columns of the terminal, between 60 and 120; 80 without one."""
+    return min(max(shutil.get_terminal_size((WIDTH, 24)).columns, 60), _WIDEST)
+
+
+def bar(share: float, style: str, columns: int = 20) -> Styled:
+    """A bar of blocks for a share between 0 and 1, on a terminal; nothing elsewhere."""
+    eighths = round(8 * columns * min(abs(share), 1)) if sys.stdout.isatty() else 0
+    return Styled("█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip(), style)
+
+
+def _wrapped(line: str, columns: int) -> str:
+    """A line wrapped between words.
+
+    >>> print(_wrapped("Hyperplane: " + "petal length + " * 6 + "1 > 0 for class y.", 80))
     Hyperplane: petal length + petal length + petal length + petal length + petal
       length + petal length + 1 > 0 for class y.
     """
     return textwrap.fill(
-        line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        line, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
 
 

@@ -12,6 +12,10 @@ import typer
 
 from rosenblatt.cli import options as o
 from rosenblatt.cli.lines import (
+    WIDTH,
+    Line,
+    Styled,
+    bar,
     epoch_line,
     extent,
     feature_line,
@@ -19,6 +23,7 @@ from rosenblatt.cli.lines import (
     percent,
     readable_size,
     say,
+    width,
 )
 from rosenblatt.errors import OptionError, counted
 
@@ -68,7 +73,7 @@ def _show_model(model: Model, path: Path, top: int, as_json: bool) -> None:
     if as_json:
         typer.echo(json_module.dumps(_model_record(model)))
         return
-    say(f"{path}: {extent(model)}")
+    say([Styled(str(path), "strong"), f": {extent(model)}"])
     program = "fastText, file" if model.features.fasttext else f"rosenblatt {model.package} on"
     say(f"trained by {program} {_trained_on(model)}")
     for line in _feature_lines(model):
@@ -78,9 +83,12 @@ def _show_model(model: Model, path: Path, top: int, as_json: bool) -> None:
     for name in model.classes:
         pairs = model.words.get(name, [])[:top]
         if pairs:
-            say("", f"strongest features for {name}:")
+            say("", Styled(f"strongest features for {name}:", "strong"))
+        largest = max((abs(weight) for _, weight in pairs), default=1)
         for word, weight in pairs:
-            say(f"  {weight:>+9.3f}  {word}")
+            blocks = bar(weight / largest, "good" if weight > 0 else "bad")
+            pad = " " * (22 - len(blocks)) if blocks else ""
+            say([f"  {weight:>+9.3f}  ", blocks, pad, word])
 
 
 def _weight_lines(model: Model, file: str | None) -> Iterator[str]:
@@ -227,19 +235,33 @@ def _row(model: Model, text: str) -> Any:
     return text
 
 
-def _lines(explanation: Explanation, label: str | None, top: int) -> list[str]:
+def _lines(explanation: Explanation, label: str | None, top: int) -> list[Line]:
+    """The lines of an explanation, with bars on a terminal."""
     features, others, bias, score = explanation.sum_of(top, label)
     takes_label = label is not None and len(explanation.bias) > 1
     explained = label if takes_label else explanation.explained
-    lines = [f"predicted {explanation.predicted}; the score of {explained} is made of"]
-    lines += [f"{value:>+10.4f}  {name}"[:80] for name, value in features]
+    predicted = Styled(explanation.predicted, "strong")
+    lines: list[Line] = [
+        ["predicted ", predicted, f"; the score of {explained} is made of"],
+    ]
     count = sum(1 for _, value in explanation.top(None, label) if value) - len(features)
+    parts = list(features)
     if count > 0:
-        lines.append(f"{others:>+10.4f}  {counted(count, 'other feature')}")
+        parts.append((counted(count, "other feature"), others))
+    largest = max((abs(value) for _, value in (*parts, ("bias", bias))), default=0) or 1
+
+    def part(name: str, value: float) -> Line:
+        blocks = bar(value / largest, "good" if value > 0 else "bad")
+        pad = " " * (22 - len(blocks)) if blocks else ""
+        room = width() if blocks else WIDTH
+        return [f"{value:>+10.4f}  ", blocks, pad, name[: room - 12 - len(blocks + pad)]]
+
+    lines += [part(name, value) for name, value in parts]
     contributes = (explanation.contributions != 0).any(axis=1)
     unknown = len(explanation.features) - int(contributes.sum())
     note = f"  ({counted(unknown, 'feature')} of the row without weight)" if unknown else ""
-    return [*lines, f"{bias:>+10.4f}  bias", f"{score:>+10.4f}  score{note}"]
+    total = Styled(f"{score:>+10.4f}  score", "strong")
+    return [*lines, part("bias", bias), [total, note]]
 
 
 def compress(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,9 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from rosenblatt.cli import options as o
-from rosenblatt.cli.lines import say
+from rosenblatt.cli.lines import Line, Styled, say
 
 _MOST_CELLS = 200_000
+_VERDICTS = {"✗": "bad", "mistake": "bad", "✓": "good", "right": "good"}
+_VERDICT = re.compile(r"(✗|✓|\bmistake\b|\bright\b)")
 
 Format = StrEnum("Format", ["text", "markdown", "latex", "html"])
 Style = StrEnum("Style", ["steps", "table"])
@@ -131,12 +135,25 @@ def _write(text: str, format: Format, name: str | None, out: Path | None) -> Non
 
         text = html_document(text, f"{name}, step by step")
     if out is None:
-        say(*text.split("\n"), wrap=False)
+        lines = text.split("\n")
+        say(*(_styled(lines) if format == Format.text else lines), wrap=False)
         return
     from rosenblatt.atomic_files import atomic_write
 
     with atomic_write(out, "w") as file:
         file.write(f"{text}\n")
+
+
+def _styled(lines: list[str]) -> Iterator[Line]:
+    """The lines of a trace with headings, mistakes and right answers in styles of their own."""
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+        if below and set(below) == {"-"}:
+            yield Styled(line, "strong")
+        elif line and set(line) <= {"-", " "}:
+            yield Styled(line, "quiet")
+        else:
+            pieces = _VERDICT.split(line)
+            yield [Styled(p, _VERDICTS[p]) if p in _VERDICTS else p for p in pieces]
 
 
 def _exact(value: float) -> float:

@@ -25,7 +25,7 @@ def warm_up(
     ] = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Compile all kernels now, once on this machine: for container images and class rooms.
+    """Compile all kernels now, once on this machine: for container images and classrooms.
 
     Later runs load them from the folder ROSENBLATT_CACHE_DIR, by default the user's cache folder.
     What is common to all rules takes half a minute, and each rule about ten seconds.

@@ -56,11 +56,10 @@ class Lab(JSComponent):
     scenes = param.List(default=list(SCENES), doc="The scenes to choose from.")
     clouds = param.List(default=list(CLOUDS), doc="The clouds of points to choose from.")
     upload_limit = param.Integer(default=MOST_CHARACTERS, doc="The largest upload in bytes.")
-    picture_css = param.String(default=_static("picture.css"), doc="The style of the picture.")
     in_page = param.Boolean(default=False, doc="Whether the lab may write to the address bar.")
 
     _esm = _static("draw.js") + _static("page.js")
-    _stylesheets: ClassVar[list[str]] = [_static("style.css"), _static("picture.css")]
+    _stylesheets: ClassVar[list[str]] = [_static("style.css")]
 
     def __init__(self, session: Session | None = None, **params: Any) -> None:
         self.session = session or Session()

@@ -58,7 +58,7 @@ def write(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     script = "".join(_text(name) for name in ("draw.js", "page.js", "recorded.js"))
     script = script.replace("export function render", "function render")
-    style = json.dumps(_text("style.css") + _text("picture.css"))
+    style = json.dumps(_text("style.css"))
     (folder / "scenes.js").write_text(f"(() => {{\nconst STYLE = {style}\n{script}}})()\n", "utf-8")
     for name in SCENES:
         content = json.dumps(record(name), separators=(",", ":"), default=float)

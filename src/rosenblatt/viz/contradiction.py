@@ -11,6 +11,8 @@ import numpy as np
 from rosenblatt.theory.checker.input_data import label_name
 from rosenblatt.viz import style
 
+_NEAR = 0.08  # of the width or height of the picture
+
 
 class ContradictionDisplay(style.Display):
     """Two convex combinations, one of rows of each class, that are the same point.
@@ -129,10 +131,16 @@ class ContradictionDisplay(style.Display):
         rows = list(self.shares)
         self.ring_ = style.ring(ax, self.points[rows], "contradict each other")
         meeting = self.meeting_points
+        sizes = np.ptp(style.frame(self.points), axis=1)
+        written: list[Any] = []
         for row in rows if len(rows) <= 12 else []:
             across, up = self._outward(row, meeting)
             side = "left" if across > 0 else "right"
-            text, offset = _share_text(self.shares[row]), (17 * across, 17 * up)
+            # Shares of points that are close to each other are written further and further out.
+            near = [w for w in written if np.hypot(*((w - self.points[row]) / sizes)) < _NEAR]
+            distance = 17 * (1 + len(near))
+            written.append(self.points[row])
+            text, offset = _share_text(self.shares[row]), (distance * across, distance * up)
             style.note(ax, text, self.points[row], offset, va="center", ha=side)
         if np.ptp(meeting, axis=0).max() > 1e-9 * (1 + np.abs(self.points).max()):
             ax.axline((0, 0), meeting[0], color=style.GOOD, linestyle=":", linewidth=1.2)

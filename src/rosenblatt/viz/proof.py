@@ -168,6 +168,7 @@ class BoundsDisplay(Display):
         self.bounds_ = ax.scatter(values[1:], at[1:], s=70, color=POSITIVE, marker="o", zorder=3)
         ax.set_yticks(at, names)
         ax.set_xscale("log")
+        ax.xaxis.set_minor_formatter("")
         ax.set(xlim=(low, max(values) * 3), xlabel="updates (logarithmic)")
         ax.set_ylim(len(names) - 0.4, -0.6)
         for place, value in zip(at, values, strict=True):
@@ -213,5 +214,5 @@ def _first_epoch_bounds(trace: Any) -> dict[str, float]:
     }
     margins = np.geomspace(1e-3, 1e1, 60) * float(problem.sqradius) ** 0.5
     bounds = [nonseparable_bounds(rows, signs, u, float(b), rho=rho, **run) for rho in margins]
-    names = ("losses, squared", "losses, summed", "losses, and ‖w‖ at the end")
+    names = ("from squared losses of w̄", "from summed losses of w̄", "from losses of w̄ and ‖w‖")
     return dict(zip(names, map(min, zip(*bounds, strict=True)), strict=True))

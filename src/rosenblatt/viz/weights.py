@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.viz import style
-from rosenblatt.viz.style import GOOD, INK, NEGATIVE, POSITIVE, Display
+from rosenblatt.viz.style import GOOD, INK, NEGATIVE, POSITIVE, SOFT, Display
 
 
 class TopWordsDisplay(Display):
@@ -221,6 +221,7 @@ class WeightSpaceDisplay(Display):
         ax.scatter(*self.path[-1], s=110, color=INK, marker="*", zorder=6, label="end")
         if self.cone_ is not None:
             ax.fill([], [], color=GOOD, alpha=0.3, label="solutions")
+        ax.plot([], [], color=SOFT, linewidth=1, label="a row; strokes: where it is wrong")
         ax.set(xlim=across[[0, -1]], ylim=up[[0, -1]], aspect="equal")
         ax.set(xlabel=self.axes[0], ylabel=self.axes[1])
         if legend:

@@ -41,8 +41,7 @@ const FORMULAS = {
 }
 const KINDS = ["var(--negative)", "var(--positive)", "var(--good)", "#e69f00", "var(--accent)", "#56b4e9", "#b8a900", "var(--ink)"]
 const SPEEDS = [0.5, 1, 2, 5, 10, 20, 50, 200, 1000]
-const EXPORTS = [["png", "Picture, PNG"], ["svg", "Picture, SVG"], ["gif", "Animation, GIF"],
-  ["py", "Python code"], ["csv", "Data, CSV"]]
+const EXPORTS = [["gif", "Animation, GIF"], ["py", "Python code"], ["csv", "Data, CSV"]]
 const ADDING = "click to add a point, drag over free space to spray points"
 // What a click does: with several classes there is one button for each.
 const modes = (view) => [...(view.labels ? view.all_classes.map((name, k) => [`class ${k}`, `add ${name}`, ADDING])
@@ -347,10 +346,17 @@ export function render({ model }) {
   }
 
   // The plane: click to add, drag to move.
+  const inPicture = (event) => new DOMPoint(event.clientX, event.clientY).matrixTransform($(".plane").getScreenCTM().inverse())
   const where = (event) => {
-    const svg = $(".plane"), { x, y } = planeScales(view.frame, size)
-    const p = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse())
+    const { x, y } = planeScales(view.frame, size), p = inPicture(event)
     return place([x.back(p.x), y.back(p.y)])
+  }
+  // Of points whose grips overlap, the one nearest to the pointer.
+  const nearest = (event) => {
+    if (!event.target.closest(".point")) return null
+    const { x, y } = planeScales(view.frame, size), p = inPicture(event)
+    const far = view.points.map(([a, b]) => Math.hypot(x(a) - p.x, y(b) - p.y))
+    return far.indexOf(Math.min(...far))
   }
   // Points snap to a fine grid, which keeps numbers and links short.
   const place = ([a, b]) => {
@@ -364,11 +370,11 @@ export function render({ model }) {
   const stage = $(".stage")
   stage.addEventListener("pointerdown", (event) => {
     if (!view.planar || event.button) return
-    const hit = event.target.closest(".point")
     if (playing) pause()
     if (event.target.closest(".second")) return
-    drag = { row: hit ? Number(hit.dataset.row) : null, from: [event.clientX, event.clientY], moved: false, sprayed: null }
-    if (hit) { $(".plane").setPointerCapture(event.pointerId); event.preventDefault(); $(".plane").focus({ preventScroll: true }) }
+    const row = nearest(event)
+    drag = { row, from: [event.clientX, event.clientY], moved: false, sprayed: null }
+    if (row !== null) { $(".plane").setPointerCapture(event.pointerId); event.preventDefault(); $(".plane").focus({ preventScroll: true }) }
   })
   stage.addEventListener("pointermove", (event) => {
     if (!drag) return
@@ -519,8 +525,7 @@ export function render({ model }) {
   $(".export").addEventListener("change", (event) => {
     const kind = event.target.value
     event.target.value = ""
-    if (kind === "svg" || kind === "png") exportPicture(kind)
-    else if (kind) act({ do: "export", kind })
+    if (kind) act({ do: "export", kind })
   })
   $(".share").addEventListener("click", async () => {
     const url = `${location.href.split("#")[0]}#s=${view.link}`
@@ -545,25 +550,6 @@ export function render({ model }) {
     setTimeout(() => URL.revokeObjectURL(link.href), 10000)
     say(`Saved ${name}.`)
   }
-  async function exportPicture(kind) {
-    const svg = stage.querySelector("svg")
-    if (!svg) return say("Only data with two features has a picture to export.", "error")
-    const copy = svg.cloneNode(true), now = getComputedStyle(svg)
-    const css = model.picture_css.replace(/var\((--[\w-]+)\)/g, (_, name) => now.getPropertyValue(name))
-    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg")
-    copy.setAttribute("width", size[0] * 2)
-    copy.setAttribute("height", size[1] * 2)
-    copy.insertAdjacentHTML("afterbegin", `<style>${css}</style><rect width="100%" height="100%" fill="${now.getPropertyValue("--surface")}"/>`)
-    const blob = new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" })
-    if (kind === "svg") return save("perceptron.svg", blob)
-    const image = new Image()
-    image.src = URL.createObjectURL(blob)
-    await image.decode()
-    const canvas = Object.assign(document.createElement("canvas"), { width: size[0] * 2, height: size[1] * 2 })
-    canvas.getContext("2d").drawImage(image, 0, 0)
-    canvas.toBlob((png) => save("perceptron.png", png))
-  }
-
   model.on("view", () => {
     const dragged = drag && drag.moved ? view.points[drag.row] : null
     view = model.view

@@ -8,7 +8,7 @@ const boxesOf = (name) => document.querySelectorAll(`.rosenblatt-scene[data-scen
 // What the page of the lab needs, played from a recording instead of sent by a server.
 class Recording {
   constructor({ variants }, solved) {
-    Object.assign(this, { recorded: variants, solved, variant: 0, at: 0, examples: [], scenes: [], clouds: [], picture_css: "" })
+    Object.assign(this, { recorded: variants, solved, variant: 0, at: 0, examples: [], scenes: [], clouds: [] })
     this.variants = variants.map((variant) => variant.name)
     this.show()
   }
