@@ -29,7 +29,7 @@ def test_the_demo_shows_an_example_a_text_file_an_explanation_and_a_proof(printe
         "$ rosenblatt train reviews.csv --label label",
         "progressive error",
         "accuracy   9",
-        '$ rosenblatt explain reviews.model "the plot is not boring"',
+        '$ rosenblatt explain reviews.model --top 4 "the plot is not boring"',
         "INSEPARABLE",
         "PROVEN: inseparable",
         "rosenblatt train YOUR_FILE --label COLUMN",
