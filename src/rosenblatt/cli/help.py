@@ -110,8 +110,9 @@ def _notes(notes: str) -> list[Any]:
     lines: list[Any] = []
     for paragraph in filter(None, notes.split("\n\n")):
         if paragraph.startswith(" "):
-            options = {"subsequent_indent": "      ", "break_on_hyphens": False}
-            parts = textwrap.wrap(paragraph.rstrip(), width() - 2, **options)
+            parts = textwrap.wrap(
+                paragraph.rstrip(), width() - 2, subsequent_indent="      ", break_on_hyphens=False
+            )
             ends = [" \\"] * (len(parts) - 1) + [""]  # as a shell goes on with a command
             lines += [Styled(part + end, "name") for part, end in zip(parts, ends, strict=True)]
         else:

@@ -245,7 +245,7 @@ def _lines(explanation: Explanation, label: str | None, top: int) -> list[Line]:
         ["predicted ", predicted, f"; the score of {explained} is made of"],
     ]
     count = sum(1 for _, value in explanation.top(None, label) if value) - len(features)
-    parts = list(features)
+    parts = [(str(name), value) for name, value in features]
     if count > 0:
         parts.append((counted(count, "other feature"), others))
     largest = max((abs(value) for _, value in (*parts, ("bias", bias))), default=0) or 1
