@@ -72,8 +72,8 @@ class ModelKernel:
         )
 
     def rows(self, X: Any) -> Any:
-        """Checked rows as the function sees them."""
-        return X if self.scale is None else self.scale.rows(X)
+        """Checked rows as the function sees them, in its precision."""
+        return (X if self.scale is None else self.scale.rows(X)).astype(self.dtype, copy=False)
 
     def entries(self, X: Any, support: Any) -> np.ndarray:
         """The entries between rows and support rows, or support row numbers if precomputed."""

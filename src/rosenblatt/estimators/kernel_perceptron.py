@@ -293,7 +293,7 @@ class KernelPerceptron(Classifier):
             else:
                 self._kernel = ModelKernel.by_rows(self, X, copies)
             held, omega = self._held_rows(X, targets, omega, X_val, y_val, random)
-            scaled = self._kernel.rows(X).astype(self._kernel.dtype, copy=False)
+            scaled = self._kernel.rows(X)
             examples = examples_of(scaled, targets.codes, omega)
             rows, draw, omega = order_of(self.shuffle, examples)
             seed = seed_of(self.random_state, random)
@@ -422,7 +422,7 @@ class KernelPerceptron(Classifier):
             self._reset()
         else:
             check_named(classes, self.classes_)
-        return self._kernel.rows(X).astype(self._kernel.dtype, copy=False), y, weights
+        return self._kernel.rows(X), y, weights
 
     def _problems(self) -> Problems:
         threshold, n_classes = 0.0, len(self.classes_)
