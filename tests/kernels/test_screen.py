@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rosenblatt.kernels import learn
 from rosenblatt.kernels.rows import Dense, Screened
 from rosenblatt.learners.examples import examples_of
-from rosenblatt.learners.parts import counts_of
+from rosenblatt.learners.parts import counts_of, no_sums
 from rosenblatt.learners.survey import survey
 
 
@@ -18,15 +18,14 @@ def screened_rows(X):
 
 def walked(rows, codes, order, *, thresholds, padding, omega, w, bias):
     """Weights, book, counts and scores after two walks."""
-    w, book = w.copy(), np.zeros((4, 1))
+    w, book = w.copy(), np.zeros((learn.BOOK, 1))
     book[learn.BIAS] = bias
     rule, counts = np.array([*thresholds, padding]), counts_of()
     seen = np.empty((len(order), 1), w.dtype)
     for _ in range(2):
         learn.walk_one(
-            rows, codes, omega, order, np.ones(1), w, np.ones(1, np.float32), book, rule,
-            learn.Task(), counts,
-            seen,
+            rows, codes, omega, order, np.ones(1), (w, no_sums(w)), np.ones(1, np.float32), book,
+            rule, learn.Task(), counts, seen,
         )  # fmt: skip
     return w, book, counts, seen
 

@@ -179,7 +179,6 @@ class OpenShard:
         is_visited[self.visited] = True
         for order in store.orders(None if epoch == 1 else [seed, epoch]):
             yield self.examples, order[is_visited[order]]
-            self.learner.settle()
 
     def everything(self) -> tuple[Examples, Array]:
         """The examples, and the rows that an epoch visits."""

@@ -263,7 +263,6 @@ class LinearClassifier(SparseCoefMixin, Classifier):
     def _finish(self, run: Run) -> None:
         """Set the attributes after a run."""
         learner, progress = run.learner, run.progress
-        learner.settle()
         weights, bias = training.kept_weights(learner, run.plan, progress)
         self._learner, self._places = learner.on_host(), run.data.examples.columns
         self._base = run.base

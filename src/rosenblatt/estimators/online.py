@@ -65,7 +65,6 @@ def learn(model, X, y, classes=None, sample_weight=None, predict_first=False) ->
                 at = progress.visits - n_visits
                 rates = etas if etas.size == 1 else etas[at : at + rows.size]
                 tally = model._learner.walk(batch, rows, rates, predict_first=predict_first)
-                model._learner.settle()  # the caller may change the rows after this
                 progress.count(tally)
                 codes = tally.predictions
             if predict_first:

@@ -225,9 +225,6 @@ class DeviceLinear(CountedByScores):
             if self.averaging:
                 blocks.U[span] = 0.0
 
-    def settle(self) -> None:
-        """Nothing to do: averaging sums are not lazy here."""
-
     def on_host(self) -> Any:
         """A learner on the CPU in the same state."""
         twin = make(replace(self.spec, device="cpu"), self.blocks.n_classes, self.blocks.n_features)

@@ -126,7 +126,6 @@ class FileRows:
         for order in orders:
             if position < len(order):
                 yield self.examples(), order[position:]
-                self._settle()
             position = max(0, position - len(order))
 
     def examples(self) -> Examples:
@@ -275,7 +274,6 @@ class FileRows:
                 self._handed += len(batch)
                 order = self._visited(np.arange(before, self._handed, dtype=np.uint64))
                 yield examples, order - np.uint64(before)
-                self._settle()
             else:
                 yield from self._hand_out()
         self.source.warn_of_strays()
@@ -343,12 +341,6 @@ class FileRows:
             rows = self._visited(order[order >= first])
             if len(rows):
                 yield self.examples(), rows
-                self._settle()
-
-    def _settle(self) -> None:
-        """Update the learner's average before rows leave memory."""
-        if self.store.on_disk:
-            self.learner.settle()
 
     def _visited(self, rows: np.ndarray) -> np.ndarray:
         """The given rows without those held out or of weight zero."""

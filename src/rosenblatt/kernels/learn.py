@@ -5,12 +5,11 @@ They take exactly the steps of :mod:`rosenblatt.reference`, over rows of every l
 
 - ``rows, codes, omega``: the examples, with the class number of each row, and its weight or one
   weight for all. ``order``: the rows to visit. ``etas``: the learning rate of each visit, or one.
-- ``book`` (4, problems): the biases, their averaging sums, in ``book[CLOCK, 0]`` the weighted steps
-  so far, and in ``book[TIME, 0]`` the steps before the walk that is added to the averaging sums.
+- ``weights``: the weights, and their averaging sums, which are empty if nothing is averaged.
+- ``book`` (3, problems): the biases, their averaging sums, and in ``book[CLOCK, 0]`` the weighted
+  steps so far.
 - ``rule``: (threshold for y = -1, threshold for y = +1, c²).
-- ``seen`` (visits, problems) gets the score of each visit before learning. They determine what the
-  visit adds to the averaging sums, so a walk leaves these alone, and ``settle_one`` and
-  ``settle_many`` compute them when the average is needed (a lazy average).
+- ``seen`` (visits, problems) gets the score of each visit before learning.
 - ``task``: the classes and the limits. A walk stops when the allowed updates are used up, and
   *before* a mistake that ends a run of more than ``task.longest`` right answers, so that the caller
   can evaluate weights that lasted that long.
@@ -30,7 +29,8 @@ from rosenblatt.kernels.jit import inlined, kernel
 from rosenblatt.kernels.rows import add, add_each, dot, dots, square
 from rosenblatt.kernels.screen import is_right, length_of
 
-BIAS, BIAS_SUM, CLOCK, TIME = 0, 1, 2, 3  # rows of a book
+BIAS, BIAS_SUM, CLOCK = 0, 1, 2  # rows of a book
+BOOK = 3
 UNLIMITED = 2**63 - 1
 BELOW, ABOVE, PADDING = 0, 1, 2  # entries of a rule
 # What a walk counts; READ are the rows that their 8-bit copies could not decide.
@@ -70,12 +70,13 @@ def sign_of(code, task):
 
 
 @kernel
-def walk_one(rows, codes, omega, order, etas, w, rates, book, rule, task, counts, seen):
+def walk_one(rows, codes, omega, order, etas, weights, rates, book, rule, task, counts, seen):
     """Walk with one weight vector; rows of other classes than its two are only scored.
 
     Rows with an 8-bit copy are read only if the copy does not show that they are right. Of the 16
     arguments packed rows are six: the rest is examples, order, weights and counts.
     """
+    w, u = weights
     weighted, varying = np.uint64(omega.size > 1), np.int64(etas.size > 1)
     length = length_of(rows, w)
     for i in range(order.size):
@@ -110,6 +111,10 @@ def walk_one(rows, codes, omega, order, etas, w, rates, book, rule, task, counts
         add(rows, row, w, sign * tau, rates)
         length = length_of(rows, w)
         book[BIAS, 0] += sign * tau * rule[PADDING]
+        if u.size > 0:
+            late = sign * lag(tau, eta, book[CLOCK, 0])
+            add(rows, row, u, late, rates)
+            book[BIAS_SUM, 0] += late * rule[PADDING]
         book[CLOCK, 0] += weight
         counts[UPDATES] += copies(tau, eta)
         counts[UPDATED] += 1
@@ -117,32 +122,15 @@ def walk_one(rows, codes, omega, order, etas, w, rates, book, rule, task, counts
 
 
 @kernel
-def settle_one(rows, codes, omega, order, etas, seen, u, rates, book, rule, task):
-    """Add the visits of :func:`walk_one`, with its arguments, to the averaging sums."""
-    weighted, varying = np.uint64(omega.size > 1), np.int64(etas.size > 1)
-    time = book[TIME, 0]
-    for i in range(order.size):
-        row = order[i]
-        sign, weight = sign_of(codes[row], task), omega[row * weighted]
-        if sign == 0.0:
-            continue
-        margin, threshold = sign * seen[i, 0], rule[ABOVE] if sign > 0 else rule[BELOW]
-        if is_within(margin, threshold):
-            sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
-            tau = step(margin, threshold, etas[i * varying], weight, sqnorm)
-            late = sign * lag(tau, etas[i * varying], time)
-            add(rows, row, u, late, rates)
-            book[BIAS_SUM, 0] += late * rule[PADDING]
-        time += weight
-
-
-@kernel
-def walk_many(rows, codes, omega, order, etas, W, rates, book, rule, task, counts, seen, moves):
+def walk_many(
+    rows, codes, omega, order, etas, weights, rates, book, rule, task, counts, seen, moves
+):
     """Walk with one weight vector per class, each against the rest or all jointly.
 
     ``task.negative`` is the number of the first class here; ``moves`` (3, classes) is scratch.
     The other arguments are those of :func:`walk_one`.
     """
+    W, U = weights
     weighted, varying = np.uint64(omega.size > 1), np.int64(etas.size > 1)
     classes = seen.shape[1]
     for i in range(order.size):
@@ -167,28 +155,14 @@ def walk_many(rows, codes, omega, order, etas, W, rates, book, rule, task, count
         add_each(rows, row, W, moves[0], moved, rates)
         for c in range(classes):
             book[BIAS, c] += moves[0, c] * rule[PADDING]
+        if U.size > 0:
+            add_each(rows, row, U, moves[1], moved, rates)
+            for c in range(classes):
+                book[BIAS_SUM, c] += moves[1, c] * rule[PADDING]
         book[CLOCK, 0] += weight
         counts[UPDATES] += updates
         counts[UPDATED] += 1
         counts[RUN] = 0
-
-
-@kernel
-def settle_many(rows, codes, omega, order, etas, seen, U, rates, book, rule, task, moves):
-    """Add the visits of :func:`walk_many`, with its arguments, to the averaging sums."""
-    weighted, varying = np.uint64(omega.size > 1), np.int64(etas.size > 1)
-    time = book[TIME, 0]
-    for i in range(order.size):
-        row, s = order[i], seen[i]
-        label, weight = codes[row] - task.negative, omega[row * weighted]
-        if is_mistaken(s, label, rule, task):
-            sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
-            eta = etas[i * varying]
-            _, moved = correct(s, label, weight, eta, sqnorm, rule, task, time, moves)
-            add_each(rows, row, U, moves[1], moved, rates)
-            for c in range(s.size):
-                book[BIAS_SUM, c] += moves[1, c] * rule[PADDING]
-        time += weight
 
 
 @kernel

@@ -24,17 +24,12 @@ _MOST_READ = 0.4  # of the rows; beyond this share, 8-bit copies are not used ag
 # line. With 20 classes one thread is twice as fast as two.
 _WORTH_A_THREAD = 16
 WORTH_STARTING = 1 << 20  # products that take longer than starting threads
-_MOST_UNSETTLED = 16 << 20  # bytes of scores kept before the averaging sums are updated
 
 
 class Linear(CountedByScores):
     """Linear classifiers of any rule, with explicit weights.
 
-    What is kept per feature is the business of the parts (:mod:`rosenblatt.learners.parts`). The
-    averaging sums of perceptrons are lazy: a walk keeps its scores, and its visits are added to the
-    sums when the average is needed, or never, if the average restarts before. The sums are the same
-    to the last bit whenever that happens. Until then the learner refers to the rows; call
-    :meth:`settle` before they change.
+    What is kept per feature is the business of the parts (:mod:`rosenblatt.learners.parts`).
 
     One against the rest and one against one are binary problems; with a rule other than the
     perceptron's each has a walk of its own. Classes that learn jointly share one walk.
@@ -75,10 +70,7 @@ class Linear(CountedByScores):
         return self.spec.averaging
 
     def change(self, **changes: Any) -> None:
-        """Continue with other fields of the spec: numbers of the same rule, padding, rates ...
-
-        Call :meth:`settle` before.
-        """
+        """Continue with other fields of the spec: numbers of the same rule, padding, rates ..."""
         self.spec = replace(self.spec, **changes)
         self.problems = Problems(self.n_classes, self.spec.multiclass, self.spec.thresholds)
         for part in self.parts:
@@ -146,11 +138,6 @@ class Linear(CountedByScores):
             self._reads_all = read > _MOST_READ * sum(len(order) for _, order, _ in visits)
         if self.batch:
             return self._corrected_together(examples, order, float(etas[0]), seen, times)
-        if self.spec.averaging and self.is_perceptron:
-            for i, part in enumerate(self.parts):
-                part.defer(*visits[i], seen[i], times[i], int(tallies[i][learn.VISITED]))
-            if sum(part.deferred_bytes for part in self.parts) > _MOST_UNSETTLED:
-                self.settle()
         return self._tally(examples, order, seen, tallies, predict_first)
 
     def _calls(
@@ -342,7 +329,6 @@ class Linear(CountedByScores):
 
     def state(self) -> State:
         """The state as arrays (problems, features), views if possible."""
-        self.settle()
         parts, before = self.parts, None
         sums = np.zeros((0, 0))
         if self.spec.averaging:
@@ -386,7 +372,6 @@ class Linear(CountedByScores):
         The weights become what the same updates by rows of that scale would have made: exactly
         for perceptrons and other rules that keep weights alone, about that for others.
         """
-        self.settle()
         for part in self.parts:
             part.rescale(ratio, moved)
         self._average = None
@@ -396,23 +381,11 @@ class Linear(CountedByScores):
         for part in self.parts:
             part.clock += weight
 
-    def settle(self) -> None:
-        """Bring the averaging sums up to date."""
-        if not self.is_perceptron:
-            return
-        if self.spec.threads == 1 or len(self.parts) == 1:
-            for part in self.parts:
-                part.settle()
-        else:
-            with ThreadPoolExecutor(self.spec.threads) as pool:
-                list(pool.map(lambda part: part.settle(), self.parts))
-
     def on_host(self) -> Self:
         """This learner: it is not on a GPU."""
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        self.settle()
         # Without the cache of signs.
         problems = Problems(self.n_classes, self.spec.multiclass, self.spec.thresholds)
         return {**self.__dict__, "_average": None, "problems": problems}

@@ -135,9 +135,6 @@ class LazyPart(Part):
 
     ``W`` is a vector for a single problem; else (problems, features) for dense rows and (features,
     problems) for sparse ones.
-
-    The averaging sums ``U`` are lazy: `deferred` holds walks, as (examples, order, etas, scores,
-    clock before it), until :meth:`settle` adds them.
     """
 
     def __init__(self, *group: Any) -> None:
@@ -147,9 +144,8 @@ class LazyPart(Part):
             shape = (self.problems, *shape) if self.spec.dense else (*shape, self.problems)
         self.W = zeros(shape, self.spec.dtype)
         self.U = np.empty(0)
-        self.book = np.zeros((4, self.problems))
+        self.book = np.zeros((learn.BOOK, self.problems))
         self.mean: tuple[Any, tuple[Array, Array]] | None = None  # cached, with its key
-        self.deferred: list[tuple[Examples, Array, Array, Array, float]] = []
         self.change(self.spec)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -165,11 +161,6 @@ class LazyPart(Part):
     def kernel(self) -> Any:
         """The kernel that walks."""
         return learn.walk_one if self.kind == "one" else learn.walk_many
-
-    @property
-    def settling(self) -> Any:
-        """The kernel that adds walks to the averaging sums."""
-        return learn.settle_one if self.kind == "one" else learn.settle_many
 
     def rescale(self, ratio: Array, moved: Array) -> None:
         """Continue with columns that are moved down, and then multiplied by a ratio.
@@ -204,7 +195,7 @@ class LazyPart(Part):
             *examples.arrays,
             order,
             etas,
-            self.W,
+            (self.W, self.sums() if self.spec.averaging else no_sums(self.W)),
             self.spec.rates,
             self.book,
             NEVER if self.spec.batch else self.rule,
@@ -214,44 +205,9 @@ class LazyPart(Part):
             *self._scratch(),
         )
 
-    def settling_arguments(self, visits: Visits, seen: Array) -> tuple[Any, ...]:
-        """The arguments of the kernel that adds a walk to the averaging sums."""
-        examples, order, etas = visits
-        return (
-            *examples.arrays,
-            order,
-            etas,
-            seen,
-            self.sums(),
-            self.spec.rates,
-            self.book,
-            self.rule,
-            self.task(),
-            *self._scratch(),
-        )
-
     def _scratch(self) -> tuple[Any, ...]:
         """Scratch memory of the kernels for several classes."""
         return () if self.kind == "one" else (np.empty((3, self.problems)),)
-
-    def defer(
-        self, examples: Examples, order: Array, etas: Array, seen: Array, time: float, end: int
-    ) -> None:
-        """Keep a walk that ended after `end` visits for the averaging sums."""
-        rates = etas if etas.size == 1 else etas[:end]
-        self.deferred.append((examples, order[:end], rates, seen[:end], time))
-
-    @property
-    def deferred_bytes(self) -> int:
-        """The bytes of the scores of deferred walks."""
-        return sum(seen.nbytes for _, _, _, seen, _ in self.deferred)
-
-    def settle(self) -> None:
-        """Add the deferred walks to the averaging sums."""
-        for examples, order, etas, seen, time in self.deferred:
-            self.book[learn.TIME, 0] = time
-            self.settling(*self.settling_arguments((examples, order, etas), seen))
-        self.deferred.clear()
 
     def correct(
         self, examples: Examples, order: Array, coefficients: Array, eta: float, clock: float
@@ -289,7 +245,6 @@ class LazyPart(Part):
 
     def _averaged(self, W: Array, bias: Array) -> tuple[Array, Array]:
         """The means of weights and biases over all steps, as new arrays."""
-        self.settle()
         steps = max(self.clock, 1e-300)
         sums, mean = self._used(self.sums()), np.empty_like(W)
         # In blocks that fit the cache: all weights of a text model as doubles are hundreds of MB.
@@ -317,7 +272,6 @@ class LazyPart(Part):
     def restart_average(self) -> None:
         """Start the average at the next step."""
         self.U, self.mean = np.empty(0), None
-        self.deferred.clear()
         self.book[learn.BIAS_SUM] = self.book[learn.CLOCK] = 0.0
 
     def reserve(self, n_features: int) -> None:
@@ -351,7 +305,6 @@ class LazyPart(Part):
     def restore(self, state: State, own: slice) -> None:
         """Continue from the problems `own` of a state; its arrays are copied."""
         self.n_features = state.weights.shape[1]
-        self.deferred.clear()
         self.mean = None
         self.W = self._laid_out(state.weights[own], self.W.dtype)
         if self.spec.averaging and state.sums.size:
@@ -382,27 +335,18 @@ class BoundWalk:
     """
 
     def __init__(self, learner: Any, examples: Examples, order: Array, etas: Array) -> None:
-        self.learner, self._walks, self._settles = learner, [], []
+        self.learner, self._walks = learner, []
         rooms = [part.score_buffer(len(order)) for part in learner.parts]
         self._counts = [counts_of() for _ in learner.parts]
         self._scores = [part.scores(seen) for part, seen in zip(learner.parts, rooms, strict=True)]
-        lazy = learner.spec.averaging and learner.is_perceptron
         for part, seen, counts in zip(learner.parts, rooms, self._counts, strict=True):
             arguments = part.arguments((examples, order, etas), NO_LIMITS, counts, seen)
             self._walks.append(part.kernel.bound(*arguments))
-            if lazy:
-                arguments = part.settling_arguments((examples, order, etas), seen)
-                self._settles.append(part.settling.bound(*arguments))
 
     def __call__(self) -> Array:
         """Learn; returns the scores (rows, problems) before learning, valid until the next call."""
-        if self._settles:
-            for part in self.learner.parts:
-                part.book[learn.TIME, 0] = part.book[learn.CLOCK, 0]
         for walk in self._walks:
             walk()
-        for settle in self._settles:
-            settle()
         return self._scores[0] if len(self._scores) == 1 else np.hstack(self._scores)
 
     @property
@@ -414,11 +358,18 @@ class BoundWalk:
 def scored(scorer: Scorer, examples: Examples, order: Array) -> Array:
     """The scores (rows, problems) of rows, by a walk that never learns."""
     kernel, scratch, W, bias = scorer
-    seen, book = np.empty((len(order), bias.size), W.dtype), np.zeros((4, bias.size))
+    seen, book = np.empty((len(order), bias.size), W.dtype), np.zeros((learn.BOOK, bias.size))
     book[learn.BIAS] = bias
-    counts = counts_of()
-    kernel(*examples.arrays, order, ONE, W, ONE_RATE, book, NEVER, Task(), counts, seen, *scratch)
+    weights, task, counts = (W, no_sums(W)), Task(), counts_of()
+    kernel(
+        *examples.arrays, order, ONE, weights, ONE_RATE, book, NEVER, task, counts, seen, *scratch
+    )
     return seen
+
+
+def no_sums(weights: Array) -> Array:
+    """Averaging sums of weights that are not averaged."""
+    return np.empty((0,) * weights.ndim)
 
 
 def counts_of(run: int = 0) -> Array:

@@ -226,7 +226,6 @@ class Online:
             self.learner.idle(examples.weight_of(order))
         elif len(order):
             self.learner.walk(examples, order, self._plan.etas(self.visits + 1, len(order)))
-            self.learner.settle()
         self.visits += len(order)
 
     def _add_class(self, label: str) -> None:
