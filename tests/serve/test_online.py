@@ -25,8 +25,9 @@ def learned(start, events, cut, folder=None, forget=False):
             part = [event._replace(content=bytes_of(hashed, i)) for i, event in enumerate(part)]
         online.learn(part)
         if folder is not None:
-            tensorfile.write(folder / "snapshot", *online.snapshot())
-            online = Online.restored(start, folder / "snapshot")
+            arrays, about = online.snapshot()
+            tensorfile.write(folder / "snapshot", arrays, about | {"log": "a"})
+            online = Online.restored(start, folder / "snapshot", "a", at + cut)
     return online
 
 
@@ -88,7 +89,7 @@ def test_a_damaged_snapshot_is_refused(tmp_path):
     content[-3] ^= 1
     path.write_bytes(content)
     with pytest.raises(ModelFormatError, match="damaged"):
-        Online.restored(start, path)
+        Online.restored(start, path, "a", 20)
 
 
 def test_models_that_cannot_learn_are_refused():

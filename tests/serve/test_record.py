@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import asdict
 
 from rosenblatt.serve.record import Record
 
@@ -10,11 +11,11 @@ def test_totals_classes_and_curve_count_the_same_labels():
     record = Record()
     for i in range(1, 2001):
         record.count(i, float(i), "ab"[i % 2], "a" if i % 10 else "b")
-    assert record.labels == sum(point.labels for point in record.curve) == 2000
-    assert record.mistakes == sum(point.mistakes for point in record.curve)
+    assert record.labels == sum(point["labels"] for point in record.curve) == 2000
+    assert record.mistakes == sum(point["mistakes"] for point in record.curve)
     assert record.mistakes == sum(mistakes for _, mistakes in record.by_class.values())
     assert len(record.curve) <= 256
-    assert record.curve[-1].position == 2000
+    assert record.curve[-1]["position"] == 2000
 
 
 def test_a_label_before_which_nothing_was_predicted_is_no_mistake():
@@ -49,4 +50,4 @@ def test_a_record_survives_json():
     record = Record()
     for i in range(700):
         record.count(i, i / 2, "ab"[i % 2], "a")
-    assert Record.from_json(json.loads(json.dumps(record.to_json()))) == record
+    assert Record(**json.loads(json.dumps(asdict(record)))) == record

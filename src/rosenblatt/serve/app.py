@@ -10,6 +10,7 @@ import time
 import traceback
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from importlib.resources import files
 from importlib.util import find_spec
 from typing import Any
@@ -158,7 +159,7 @@ class Service:
         plain: dict[str, Any] = {"classes": list(engine.current.classes)}
         if engine.online is not None and engine.log is not None:
             record = engine.online.record
-            plain |= record.to_json()
+            plain |= asdict(record)
             plain["error"] = record.error if record.labels else None
             for event in engine.log.mistakes(count):
                 mistake = {"id": event.id, "time": event.time, "label": event.label}
@@ -235,13 +236,6 @@ def _parameter(request: Request, name: str) -> Any:
     return int(value)
 
 
-_PATHS = {
-    "/v1/predict": ("predict", "POST"), "/v1/label": ("label", "POST"),
-    "/v1/model": ("model", "GET"), "/v1/history": ("history", "GET"),
-    "/health": ("health", "GET"), "/metrics": ("metrics", "GET"),
-}  # fmt: skip
-
-
 def make_app(
     engine: Engine,
     *,
@@ -292,13 +286,17 @@ def make_app(
         await asyncio.to_thread(engine.close)
         say("stopped", version=engine.version)
 
-    routes = [
-        Route(path, getattr(service, name), methods=[method])
-        for path, (name, method) in _PATHS.items()
-    ]
-    routes += [Route(path, static(place)) for path, place in _STATIC.items()]
     app = Starlette(
-        routes=[*routes, Route("/openapi.json", openapi)],
+        routes=[
+            Route("/v1/predict", service.predict, methods=["POST"]),
+            Route("/v1/label", service.label, methods=["POST"]),
+            Route("/v1/model", service.model),
+            Route("/v1/history", service.history),
+            Route("/health", service.health),
+            Route("/metrics", service.metrics),
+            Route("/openapi.json", openapi),
+            *(Route(path, static(place)) for path, place in _STATIC.items()),
+        ],
         lifespan=lifespan,
         exception_handlers={
             **dict.fromkeys(_STATUS, wrong),

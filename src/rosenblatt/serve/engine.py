@@ -177,7 +177,8 @@ class Engine:
                 tasks.append(task)
                 futures.append(future)
                 rows += size
-            if len(tasks) == 1 and rows <= _FEW and self._answers_at_once(tasks[0]):
+            is_local = self.log is None or self.log.is_local  # a database may keep one waiting
+            if len(tasks) == 1 and rows <= _FEW and is_local and not callable(tasks[0]):
                 _tell(futures, self._done(tasks))
                 await asyncio.sleep(0)  # the answer is sent
             elif tasks:
@@ -186,10 +187,6 @@ class Engine:
             has_labels = any(isinstance(task, Labels) for task in tasks)
             if self.log is not None and (has_labels or time.monotonic() - self._looked >= _POLL):
                 await loop.run_in_executor(self._thread, self._learn)
-
-    def _answers_at_once(self, task: Task) -> bool:
-        """Whether a task takes less than waking another thread; a database may keep one waiting."""
-        return not callable(task) and (self.log is None or self.log.is_local)
 
     def stop(self) -> None:
         """Take no more work."""
@@ -211,9 +208,14 @@ class Engine:
 
     def _done(self, tasks: list[Task]) -> list[Any]:
         """The answer to each task, or the exception that it ends with."""
-        asked = [task for task in tasks if not callable(task)]
-        answers = iter(self._answered(asked))
-        return [_called(task) if callable(task) else next(answers) for task in tasks]
+        answers = iter(self._answered([task for task in tasks if not callable(task)]))
+        done: list[Any] = []
+        for task in tasks:
+            try:
+                done.append(task() if callable(task) else next(answers))
+            except Exception as error:
+                done.append(error)
+        return done
 
     def _answered(self, tasks: list[Predict | Labels]) -> list[Any]:
         """The answers to rows and labels; the exception of one is no other's."""
@@ -429,12 +431,11 @@ class Engine:
                 arrays, about = self.online.snapshot()
                 self._snapshot_position = self.online.position
                 about |= {"log": self.identity}
-                self._writing = self._writer.submit(self._write, arrays, about)
+                self._writing = self._writer.submit(self._write, self.log, arrays, about)
 
-    def _write(self, arrays: dict[str, Any], about: dict[str, Any]) -> None:
-        assert self.log is not None
+    def _write(self, log: Log, arrays: dict[str, Any], about: dict[str, Any]) -> None:
         try:
-            self.log.save_snapshot(arrays, about)
+            log.save_snapshot(arrays, about)
         except Exception as error:  # a full disk: the log holds all that is needed
             say("error", error=f"no snapshot: {type(error).__name__}: {error}")
 
@@ -445,13 +446,6 @@ class Engine:
         hashed = self.reader.hashed([row for _, row in rows])
         self.log.forget([(bytes_of(hashed, i), id) for i, (id, _) in enumerate(rows)], before)
         return len(rows)
-
-
-def _called(function: Callable[[], Any]) -> Any:
-    try:
-        return function()
-    except Exception as error:
-        return error
 
 
 def _tell(futures: list[asyncio.Future[Any]], answers: list[Any]) -> None:

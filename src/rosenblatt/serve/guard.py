@@ -28,24 +28,12 @@ _HEADERS = [
 
 @dataclass(frozen=True)
 class Limits:
-    """What a request may ask for.
+    """What a request may ask for."""
 
-    Attributes
-    ----------
-    body : int
-        Bytes of a body.
-    rows : int
-        Rows, or labels, of a request.
-    seconds : float
-        For the body to arrive, and then for the answer.
-    waiting : int
-        Rows of all requests that may wait; more are refused.
-    """
-
-    body: int = 8 << 20
-    rows: int = 10_000
-    seconds: float = 30.0
-    waiting: int = 20_000
+    body: int = 8 << 20  # bytes
+    rows: int = 10_000  # or labels
+    seconds: float = 30.0  # for the body to arrive, and then for the answer
+    waiting: int = 20_000  # rows of all requests that may wait; more are refused
 
 
 DEFAULT_LIMITS = Limits()

@@ -300,23 +300,17 @@ class Log(ABC):
     def snapshot(self) -> Iterator[Path | None]:
         """The file of the last snapshot, if there is one."""
 
-    def online(self, use_snapshot: bool = True) -> tuple[Online, str]:
+    def online(self) -> tuple[Online, str]:
         """The model of the last snapshot or of the start, and a note if the former is of no use."""
         start, note = self.start(), ""
         with self.snapshot() as path:
-            if use_snapshot and path is not None:
+            if path is not None:
                 try:
-                    online = Online.restored(start, path)
-                    _, about = tensorfile.read(path)
-                    if about.get("log") == self.about()["log"]:
-                        if online.position <= self.last_position():
-                            return online, ""
-                        note = "it is ahead of the log"
-                    else:
-                        note = "it is of another log"
+                    identity = self.about()["log"]
+                    return Online.restored(start, path, identity, self.last_position()), ""
                 except (ValueError, OSError) as error:
-                    note = str(error)
-        return Online(start), note and f"the snapshot is of no use, all labels are replayed: {note}"
+                    note = f"the snapshot is of no use, all labels are replayed: {error}"
+        return Online(start), note
 
 
 class SqliteLog(Log):

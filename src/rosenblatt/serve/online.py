@@ -5,7 +5,8 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from copy import deepcopy
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -251,35 +252,28 @@ class Online:
         """The current model. It sees the learner's weights: use it before learning more."""
         if self._model is None:
             weights, bias = self.learner.weights(bool(self.options.average))
-            self._model = self._described(np.ascontiguousarray(weights.T, np.float32), bias)
+            start = self.start.model
+            is_same = start is not None and list(start.classes) == self.classes
+            self._model = Model(
+                tuple(self.classes),
+                self.start.features,
+                self.numbering.columns,
+                np.ascontiguousarray(weights.T, np.float32),
+                np.asarray(bias, np.float64),
+                parameters=self.options.settings,
+                calibration=start.calibration if start is not None and is_same else None,
+                threshold=start.threshold if start is not None and is_same else 0.0,
+            )
             vars(self._model)["_numbering"] = self.numbering  # which would be made again
         return self._model
 
-    def _described(self, weights: Any, bias: Any, **more: Any) -> Model:
-        start = self.start.model
-        is_same = start is not None and list(start.classes) == self.classes
-        return Model(
-            tuple(self.classes),
-            self.start.features,
-            self.numbering.columns,
-            weights,
-            bias,
-            parameters=self.options.settings,
-            calibration=start.calibration if start is not None and is_same else None,
-            threshold=start.threshold if start is not None and is_same else 0.0,
-            **more,
-        )
-
     def exported(self) -> Model:
         """A copy of the current model, with all that is needed to go on from it."""
-        model, state = self.model, state_for_model(self.learner)
+        state = state_for_model(self.learner)
         if self.rarity is not None:
-            state["scale"] = self.rarity.of_places(np.arange(len(model.columns), dtype=np.uint32))
-        return replace(
-            self._described(model.weights.copy(), np.array(model.bias, np.float64)),
-            columns=model.columns.copy(),
-            state={name: array.copy() for name, array in state.items()},
-        )
+            places = np.arange(len(self.numbering), dtype=np.uint32)
+            state["scale"] = self.rarity.of_places(places)
+        return deepcopy(replace(self.model, state=state))
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Copies of the arrays, and the plain data, that :meth:`restored` continues from."""
@@ -291,16 +285,18 @@ class Online:
             "position": self.position,
             "visits": self.visits,
             "classes": self.classes,
-            "record": self.record.to_json(),
+            "record": asdict(self.record),
         }
         return {name: array.copy() for name, array in arrays.items()}, about
 
     @classmethod
-    def restored(cls, start: Start, path: Path) -> Online:
-        """The model of a snapshot file; ModelFormatError if it is damaged."""
+    def restored(cls, start: Start, path: Path, log: str, last: int) -> Online:
+        """The model of a snapshot of a log up to its last position; else a ModelFormatError."""
         arrays, about = tensorfile.read(path)
         if (about.get("format"), about.get("version")) != (_FORMAT, _VERSION):
             raise ModelFormatError(f"{path} is not a snapshot of this release")
+        if about.get("log") != log or about.get("position", 0) > last:
+            raise ModelFormatError("it is of another log, or ahead of this one")
         online = cls(start)
         with reporting_damage(str(path)):
             classes = [str(name) for name in about["classes"]]
@@ -311,7 +307,7 @@ class Online:
                 raise ValueError("columns and weights differ in number")
             online.classes = classes
             online.position, online.visits = int(about["position"]), int(about["visits"])
-            online.record = Record.from_json(about["record"])
+            online.record = Record(**about["record"])
             online.numbering = Numbering(1 << start.features.ngrams.bits, arrays["columns"])
             online.learner = online._new_learner()
             online.learner.restore(state)

@@ -49,7 +49,9 @@ class PostgresLog(Log):
         return self._connection
 
     def _adapted(self, statement: str) -> str:
-        return _adapted(statement)
+        for here, there in (("?", "%s"), (" REAL", " DOUBLE PRECISION"), (" BLOB", " BYTEA")):
+            statement = statement.replace(here, there)
+        return statement
 
     def become_learner(self) -> bool:
         """Hold an advisory lock by a connection of its own, which ends with this process."""
@@ -90,14 +92,3 @@ class PostgresLog(Log):
         content = self.blob("snapshot")
         with as_file(content or b"") as path:
             yield None if content is None else path
-
-
-def _adapted(statement: str) -> str:
-    """A statement in the dialect of PostgreSQL.
-
-    >>> _adapted("INSERT INTO a (at REAL, content BLOB) VALUES (?, ?)")
-    'INSERT INTO a (at DOUBLE PRECISION, content BYTEA) VALUES (%s, %s)'
-    """
-    for here, there in (("?", "%s"), (" REAL", " DOUBLE PRECISION"), (" BLOB", " BYTEA")):
-        statement = statement.replace(here, there)
-    return statement

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 _MOST_POINTS = 256  # of the curve; then two become one
 _MOST_ALARMS = 100
 # Page-Hinkley: the rise of the error that counts as noise, and the mistakes beyond it that alarm.
 TOLERANCE, ENOUGH, LEAST = 0.005, 50.0, 30
-
-
-@dataclass
-class Point:
-    """Some labels in a row: the last one's number and time, how many there are, the mistakes."""
-
-    position: int
-    time: float
-    labels: int
-    mistakes: int
 
 
 @dataclass
@@ -43,7 +33,7 @@ class Record:
     unpredicted: int = 0  # labels before which no class was known
     corrections: int = 0
     by_class: dict[str, list[int]] = field(default_factory=dict)  # labels and mistakes
-    curve: list[Point] = field(default_factory=list)
+    curve: list[dict[str, Any]] = field(default_factory=list)  # of some labels in a row each
     size: int = 1  # labels of a point
     alarms: list[dict[str, float]] = field(default_factory=list)
     seen: int = 0  # labels since the last alarm
@@ -67,14 +57,14 @@ class Record:
         counts = self.by_class.setdefault(label, [0, 0])
         counts[0] += 1
         counts[1] += wrong
-        if not self.curve or self.curve[-1].labels >= self.size:
+        if not self.curve or self.curve[-1]["labels"] >= self.size:
             if len(self.curve) >= _MOST_POINTS:
                 self._halve()
-            self.curve.append(Point(position, time, 0, 0))
+            self.curve.append({"labels": 0, "mistakes": 0})
         point = self.curve[-1]
-        point.position, point.time = position, time
-        point.labels += 1
-        point.mistakes += wrong
+        point |= {"position": position, "time": time}  # of the last one
+        point["labels"] += 1
+        point["mistakes"] += wrong
         self._watch(position, time, wrong)
 
     def correct(self, label: str, replaced: str, predicted: str | None) -> None:
@@ -90,10 +80,9 @@ class Record:
             self.mistakes += wrong
 
     def _halve(self) -> None:
-        pairs = zip(self.curve[::2], self.curve[1::2], strict=True)
         self.curve = [
-            Point(b.position, b.time, a.labels + b.labels, a.mistakes + b.mistakes)
-            for a, b in pairs
+            b | {name: a[name] + b[name] for name in ("labels", "mistakes")}
+            for a, b in zip(self.curve[::2], self.curve[1::2], strict=True)
         ]
         self.size *= 2
 
@@ -109,12 +98,3 @@ class Record:
         self.alarms = [*self.alarms, alarm][-_MOST_ALARMS:]
         self.seen = 0
         self.mean = self.excess = self.least = 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it as plain data."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, plain: dict[str, Any]) -> Record:
-        """What :meth:`to_json` wrote."""
-        return cls(**plain | {"curve": [Point(**point) for point in plain["curve"]]})

@@ -104,9 +104,7 @@ class RowReader:
             cells: list[Any] = [row[column.name] for row in rows]
             if column.kind == "number":
                 numbers = np.array([math.nan if x is None else x for x in cells], np.float64)
-                arrays.append(
-                    pa.Array.from_buffers(pa.float64(), len(cells), [None, pa.py_buffer(numbers)])
-                )
+                arrays.append(pa.array(numbers))  # NaN is a value here, not a null
             else:
                 arrays.append(make_strings(cells))
         return pa.table(arrays, names=[column.name for column in self.features.columns])
