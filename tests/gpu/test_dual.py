@@ -8,7 +8,6 @@ from rosenblatt.learners.dual import Dual
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.gram_blocks import GramBlocks
 from rosenblatt.learners.problems import Problems
-from rosenblatt.learners.protocol import Limits
 from tests.gpu.standin import StandIn, needs_compiler
 
 pytestmark = needs_compiler
@@ -70,18 +69,6 @@ def test_whole_numbers_give_the_same_log(classes, multiclass, weights, megabytes
     assert host.error(examples, rows) == device.error(examples, rows)
     assert host.misclassified(examples, rows) == device.misclassified(examples, rows)
     assert host.is_separating(examples, rows) == device.is_separating(examples, rows)
-
-
-@pytest.mark.parametrize("multiclass", ["ovr", "joint"])
-@pytest.mark.parametrize("allowed", [0, 1, 40, 10**6])
-def test_a_limit_of_updates_ends_both_at_the_same_row(multiclass, allowed):
-    X, y, host, device = both(multiclass)
-    examples, order = examples_of(X, y), np.arange(len(y), dtype=np.uint64)
-    here, there = (
-        learner.walk(examples, order, limits=Limits(updates=allowed)) for learner in (host, device)
-    )
-    assert here[:5] == there[:5]
-    assert_same(host, device)
 
 
 def test_a_learner_goes_on_from_a_state():

@@ -7,7 +7,6 @@ from rosenblatt.gpu.blocks import screen_error
 from rosenblatt.gpu.linear import DeviceLinear
 from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import examples_of
-from rosenblatt.learners.protocol import Limits
 from rosenblatt.rules.perceptron import Thresholds
 from tests.gpu.standin import StandIn, needs_compiler
 
@@ -103,31 +102,6 @@ def test_thresholds_rates_and_a_start_away_from_zero_are_those_of_the_processor(
     assert_same(host, device)
 
 
-@pytest.mark.parametrize("multiclass", ["ovr", "ovo", "joint"])
-@pytest.mark.parametrize("classes", [2, 4])
-def test_the_batch_rule_is_that_of_the_processor(multiclass, classes):
-    X, y = whole_numbers(5, classes=classes)
-    omega = np.random.default_rng(1).integers(1, 4, len(y)).astype(float)
-    examples, host, device = both(X, y, omega, multiclass=multiclass, averaging=True, batch=True)
-    order = np.arange(len(y), dtype=np.uint64)
-    for _ in range(5):
-        here, there = (learner.walk(examples, order, np.ones(1)) for learner in (host, device))
-        assert here[:5] == there[:5]
-    assert_same(host, device)
-
-
-@pytest.mark.parametrize("multiclass", ["ovr", "joint"])
-@pytest.mark.parametrize("allowed", [0, 1, 17, 60, 150, 10**6])
-def test_a_limit_of_updates_ends_both_at_the_same_row(multiclass, allowed):
-    X, y = whole_numbers(6)
-    examples, host, device = both(X, y, multiclass=multiclass)
-    order = np.arange(len(y), dtype=np.uint64)
-    limits = Limits(updates=allowed)
-    here, there = (learner.walk(examples, order, np.ones(1), limits) for learner in (host, device))
-    assert here[:5] == there[:5]
-    assert_same(host, device)
-
-
 def test_the_size_of_blocks_does_not_show():
     X, y = whole_numbers(7)
     models = []
@@ -206,15 +180,14 @@ def test_rows_that_do_not_fit_are_streamed_with_the_same_result(monkeypatch):
     assert host.error(examples, order) == device.error(examples, order)
 
 
-@pytest.mark.parametrize("batch", [False, True])
-def test_rows_in_a_mapped_file_are_streamed_with_the_same_result(batch, tmp_path, monkeypatch):
+def test_rows_in_a_mapped_file_are_streamed_with_the_same_result(tmp_path, monkeypatch):
     from rosenblatt.gpu import device as devices
 
     X, y = whole_numbers(8, n=5000, d=3)
     np.save(tmp_path / "rows.npy", X)
     mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
     assert isinstance(mapped, np.memmap)
-    examples, host, device = both(X, y, averaging=True, batch=batch)
+    examples, host, device = both(X, y, averaging=True)
     of_file = examples_of(mapped, y)
     device.device.memory = X.nbytes  # more than the share that rows may take
     monkeypatch.setattr(devices, "_STREAMED_BYTES", 1 << 12)

@@ -12,7 +12,6 @@ from rosenblatt.gpu.device import current_device, is_usable, usable_cupy
 from rosenblatt.gpu.linear import DeviceLinear
 from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import examples_of
-from rosenblatt.learners.protocol import Limits
 from rosenblatt.rules.perceptron import Thresholds
 
 pytestmark = pytest.mark.skipif(not is_usable(), reason="needs a CUDA device and CuPy")
@@ -63,19 +62,6 @@ def test_learners_take_the_same_steps(classes, multiclass, dtype, block_rows, we
         np.testing.assert_allclose(here.measure(), there.measure(), rtol=1e-12)
     assert_same(here, there)
     assert here.error(examples, rows, True) == there.error(examples, rows, True)
-
-
-@pytest.mark.parametrize("multiclass", ["ovr", "joint"])
-@pytest.mark.parametrize("allowed", [0, 17, 500])
-def test_limits_end_both_at_the_same_row(multiclass, allowed):
-    X, y = whole_numbers()
-    spec = Spec(dtype=np.float32, dense=True, multiclass=multiclass)
-    here, there = make(spec, 4, 37), DeviceLinear(spec, 4, 37)
-    examples, order = examples_of(X, y), np.arange(len(y), dtype=np.uint64)
-    limits = Limits(updates=allowed)
-    one, other = (learner.walk(examples, order, np.ones(1), limits) for learner in (here, there))
-    assert one[:5] == other[:5]
-    assert_same(here, there)
 
 
 def test_a_screen_by_tensor_cores_changes_no_step():
@@ -236,7 +222,7 @@ def test_data_that_the_callers_stream_has_yet_to_make_are_waited_for(dtype):
 
 
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo", "joint"])
-@pytest.mark.parametrize("options", [{"keep": "average"}, {"update": "batch"}, {"threshold": 3.0}])
+@pytest.mark.parametrize("options", [{"keep": "average"}, {"threshold": 3.0}])
 def test_estimators_give_the_same_model_wherever_rows_lie(multiclass, options):
     cupy = usable_cupy()
     X, y = whole_numbers()

@@ -13,7 +13,7 @@ from rosenblatt.gpu.device import NO_POINTER, Chunk, Resident, Streamed, device_
 from rosenblatt.learners import Spec
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.problems import n_problems
-from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
+from rosenblatt.learners.protocol import Array, Tally
 
 SLOTS = 3  # blocks whose rows and Gram matrices are computed ahead
 MANY = 256  # problems, from which on several share a thread block and scores may be screened
@@ -154,9 +154,8 @@ class Blocks:
     # The walk
 
     def walk(
-        self, examples: Examples, order: Array, etas: Array, limits: Limits = Limits(),  # noqa: B008
-        omega: Array | None = None,
-    ) -> list[Tally]:  # fmt: skip
+        self, examples: Examples, order: Array, etas: Array, omega: Array | None = None
+    ) -> list[Tally]:
         """Visit the rows in this order and learn from each; returns the tally of each model.
 
         `etas` is (1,) or (visits,) for all models, or (models, 1 or visits). `omega`, if given, is
@@ -167,12 +166,9 @@ class Blocks:
             self._load(examples, order, codes, np.atleast_2d(etas), omega)
             if self.screens:
                 self._measure_weights(NO_POINTER)
-            if limits.updates != UNLIMITED and not self.is_pairwise:
-                visits = self._visit_limited(rows, order, limits.updates)
-            else:
-                visits = self._visit(rows, order)
+            self._visit(rows, order)
             counts = self.device.host(self._buffers.counts)
-        return self._tally(examples, order[:visits], counts, omega)
+        return self._tally(examples, order, counts, omega)
 
     def _load(
         self, examples: Examples, order: Array, codes: Any, etas: Array, omega: Array | None
@@ -200,8 +196,8 @@ class Blocks:
             self._graphs.clear()
         self.device.put(buffers.omega, np.ascontiguousarray(weights[:, order.astype(np.intp)]))
 
-    def _visit(self, rows: Resident | Streamed, order: Array) -> int:
-        """Learn from all rows; returns how many there are.
+    def _visit(self, rows: Resident | Streamed, order: Array) -> None:
+        """Learn from all rows.
 
         The second walk of a shape is captured as a CUDA graph, which later ones launch.
         """
@@ -209,7 +205,7 @@ class Blocks:
         if not (self.device.captures and rows.is_resident and n <= MAX_CAPTURED * self.size):
             for chunk in rows.chunks(order):
                 self._walk_chunk(chunk)
-            return n
+            return
         (chunk,) = rows.chunks(order)
         key = (int(chunk.X.data.ptr), n, chunk.in_order, self._buffers.omega is None)
         if key in self._graphs and self._graphs[key] is None:
@@ -219,36 +215,6 @@ class Blocks:
         else:
             self._graphs = dict(list(self._graphs.items())[-MAX_GRAPHS:]) | {key: None}
             self._walk_chunk(chunk)
-        return n
-
-    def _visit_limited(self, rows: Resident | Streamed, order: Array, allowed: int) -> int:
-        """Learn until the updates allowed are used up; returns how many rows were visited.
-
-        A block that would exceed them is walked a second time, up to the row that does.
-        """
-        buffers, made = self._buffers, 0
-        for chunk in rows.chunks(order):
-            for start in range(0, chunk.visits, self.size):
-                n = min(self.size, chunk.visits - start)
-                at = chunk.first + start
-                counts, clock = buffers.counts.copy(), self.clock.copy()
-                X, rated = self._prepare(chunk, start, n, 0)
-                self._walk_block(X, at, 0)
-                per_row = self.device.host(buffers.row_updates[0, :n]).astype(np.int64)
-                before = made + np.cumsum(per_row) - per_row
-                over = np.flatnonzero((per_row > 0) & (before >= allowed))
-                if over.size:
-                    n = int(over[0])
-                    buffers.counts[...], self.clock[...] = counts, clock
-                    buffers.row_updates[...] = 0
-                    if n == 0:
-                        return at
-                    self._walk_block(X[:n], at, 0)
-                self._finish_block(at, n, rated)
-                if over.size:
-                    return at + n
-                made += int(per_row.sum())
-        return len(order)
 
     def _walk_chunk(self, chunk: Chunk) -> None:
         """All blocks of a chunk: rows and Gram matrices ahead of scores, walks and updates."""

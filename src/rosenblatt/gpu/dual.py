@@ -16,7 +16,7 @@ from rosenblatt.learners.dual import Logged, check_finite
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.log import DualState, Log, Moment, votes
 from rosenblatt.learners.problems import Problems
-from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
+from rosenblatt.learners.protocol import Array, Limits, Tally
 from rosenblatt.rules.perceptron import Thresholds
 
 VOTE_MEGABYTES = 6144  # of memory for kernel entries when all weights vote
@@ -175,20 +175,20 @@ class DeviceDual(Logged):
         self, examples: Examples, order: Array, etas: Array = ONE,
         limits: Limits = Limits(),  # noqa: B008 - immutable
     ) -> Tally:  # fmt: skip
-        """Visit the rows in this order and learn from each; the learning rate is always 1."""
+        """Visit the rows in this order and learn from each, at the rate 1 and without limits."""
         n = len(self.problems)
         with translated_errors(), self.device.main:
             if self._epoch_starts:
                 self._before[...] = self._scores
                 self._epoch_starts = False
             walk = self._begin(examples, order)
-            visits = walk.run(limits.updates)
+            walk.run()
             counts = self.device.host(walk.counts)
             finite = bool(self.device.host(self.device.xp.isfinite(self._scores).all()))
             check_finite(np.array([0.0 if finite else np.nan]))
             self._logs.append(walk.log())
         return Tally(
-            visits, examples.weight_of(order[:visits]), int(counts[:n].sum()), int(counts[n + 1]),
+            len(order), examples.weight_of(order), int(counts[:n].sum()), int(counts[n + 1]),
             walk.pair_mistakes if walk.is_pairwise else int(counts[n]), 0, None,
         )  # fmt: skip
 
@@ -279,63 +279,36 @@ class DualWalk:
         if self.omega is not None:
             put(self.omega, np.ascontiguousarray(weights, np.float64))
         self.count[...], self.counts[...], self.row_updates[...] = 0, 0, 0
-        self.made = self.number = self.pair_mistakes = 0
-        self.is_over = False
+        self.pair_mistakes = 0
 
-    def run(self, allowed: int) -> int:
-        """Learn from all rows, or until the updates allowed are used up; returns the rows visited.
+    def run(self) -> None:
+        """Learn from all rows.
 
         From the second time on, a walk that needs no result on the CPU is launched as a graph.
         """
         device, self.walks = self.learner.device, self.walks + 1
         captured = device.captures and self.learner.gram.is_whole and not self.is_pairwise
-        if not captured or allowed != UNLIMITED or self.walks == 1:
-            return self._walk_blocks(allowed)
+        if not captured or self.walks == 1:
+            self._walk_blocks()
+            return
         if self._graph is None:
-            self._graph = device.captured(lambda: self._walk_blocks(UNLIMITED))
+            self._graph = device.captured(self._walk_blocks)
         self._graph.launch(device.main)
-        return len(self.rows)
 
-    def _walk_blocks(self, allowed: int) -> int:
-        at = 0
-        while at < len(self.rows) and not self.is_over:
-            at += self._walk_block(at, min(self.size, len(self.rows) - at), allowed)
-        return at
-
-    def _walk_block(self, at: int, n: int, allowed: int) -> int:
-        """Learn from a block; returns how many of its rows were visited."""
-        learner, gram = self.learner, self.learner.gram
-        order, host = self.order[at : at + n], self.learner.device.host
-        size, int32 = np.int32(self.size), np.int32
-        if gram.is_whole:
-            self._launch(
-                "gather_gram", (n, 1), (128, 1),
-                (gram.K, np.int64(gram.n), order, order, int32(n), self.G, size),
-            )  # fmt: skip
-        else:
-            self.G[:n, :n] = gram.block(order)
-        limited = allowed != UNLIMITED
-        changing = (self.counts, learner._clock, learner._squares) if limited else ()
-        before_block = [array.copy() for array in changing]
-        self._walk(at, n)
-        if limited:
-            per_row = host(self.row_updates[0, :n]).astype(np.int64)
-            before = self.made + np.cumsum(per_row) - per_row
-            over = np.flatnonzero((per_row > 0) & (before >= allowed))
-            if over.size:  # walk again up to the row that would exceed the limit
-                n, self.is_over = int(over[0]), True
-                for array, value in zip(changing, before_block, strict=True):
-                    array[...] = value
-                self.row_updates[...] = 0
-                self.count[self.number] = 0
-                if n == 0:
-                    return 0
-                self._walk(at, n)
-                per_row = per_row[:n]
-            self.made += int(per_row.sum())
-        self._finish(at, n)
-        self.number += 1
-        return n
+    def _walk_blocks(self) -> None:
+        gram, int32 = self.learner.gram, np.int32
+        for at in range(0, len(self.rows), self.size):
+            n = min(self.size, len(self.rows) - at)
+            order = self.order[at : at + n]
+            if gram.is_whole:
+                self._launch(
+                    "gather_gram", (n, 1), (128, 1),
+                    (gram.K, np.int64(gram.n), order, order, int32(n), self.G, int32(self.size)),
+                )  # fmt: skip
+            else:
+                self.G[:n, :n] = gram.block(order)
+            self._walk(at, n)
+            self._finish(at, n)
 
     def _walk(self, at: int, n: int) -> None:
         learner, int32, size = self.learner, np.int32, np.int32(self.size)
@@ -343,7 +316,7 @@ class DualWalk:
             "gather_scores", (2 * self.n, 1), (256, 1),
             (learner._both, np.int64(learner.gram.n), self.order[at:], int32(n), self.S, size),
         )  # fmt: skip
-        number, omega = self.number, NO_POINTER if self.omega is None else self.omega[at:]
+        number, omega = at // self.size, NO_POINTER if self.omega is None else self.omega[at:]
         block = (self.G, size, self.S, size, int32(n), learner._table)
         shared = (
             omega, np.int64(len(self.rows) if self.weighted else 0), self.eta, np.int64(1),
@@ -371,14 +344,15 @@ class DualWalk:
     def _finish(self, at: int, n: int) -> None:
         """Add the corrections of a block to the scores of all rows, and count its mistakes."""
         learner, gram, int32 = self.learner, self.learner.gram, np.int32
+        number = at // self.size
         slots = self.order[at : at + n]
         if not gram.is_whole:
             slots = self._slots(at, n)
         if slots is not None:
             self._launch(
                 "apply_dual", (-(-gram.n // 512), self.n), (128, 1),
-                (gram.K, np.int64(gram.n), slots, int32(gram.n), self.count[self.number],
-                 self.place[self.number], self.pulls[self.number], int32(self.cap),
+                (gram.K, np.int64(gram.n), slots, int32(gram.n), self.count[number],
+                 self.place[number], self.pulls[number], int32(self.cap),
                  learner._scores, np.int64(gram.n)),
             )  # fmt: skip
         if self.is_pairwise:  # mistakes are counted here, by votes

@@ -106,7 +106,11 @@ class OnDevice(Classifier):
         return self._scores_of(checked_rows(self, X, FLOATS))
 
     def _check_rows_to_fit(self, X: Any) -> None:
-        """Refuse rows that a GPU cannot learn from, before anything is computed."""
+        """Refuse what a GPU cannot do, before anything is computed."""
+        for name, value in (("update", "online"), ("max_updates", None)):
+            if getattr(self, name, value) != value:
+                here = f"rosenblatt.{type(self).__name__}"
+                raise DeviceError(f"The GPU has no {name}={getattr(self, name)!r}: use {here}.")
         current_device() if not is_on_cuda(X) else device_of(X)
         if sparse.issparse(X):
             name = type(self).__name__

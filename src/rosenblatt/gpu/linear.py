@@ -23,12 +23,12 @@ _SCORED = 4096  # rows scored at a time when errors are counted
 class DeviceLinear(CountedByScores):
     """Perceptrons with their weights on the GPU, the current one by default.
 
-    Limits on the longest run of correct predictions are ignored, as problems walk through a block
-    in parallel: the pocket (``keep="best"``) compares weights at the ends of epochs only. Rows are
-    dense. The other parameters are those of :func:`rosenblatt.learners.make`.
+    Problems walk through a block in parallel: limits are ignored, and the pocket (``keep="best"``)
+    compares weights at the ends of epochs only. Rows are dense. The other parameters are those of
+    :func:`rosenblatt.learners.make`.
     """
 
-    dense = True
+    dense, batch = True, False
 
     def __init__(
         self,
@@ -47,7 +47,6 @@ class DeviceLinear(CountedByScores):
         self.blocks, self.device = blocks, blocks.device
         self.spec = spec = blocks.specs[number]
         self.averaging = spec.averaging
-        self.batch = spec.batch
         self.problems = Problems(blocks.n_classes, spec.multiclass, spec.thresholds)
         self.span = slice(number * blocks.per_model, (number + 1) * blocks.per_model)
 
@@ -65,56 +64,15 @@ class DeviceLinear(CountedByScores):
         self, examples: Examples, order: Array, etas: Array = ONE,
         limits: Limits = Limits(),  # noqa: B008 - immutable
     ) -> Tally:  # fmt: skip
-        """Visit the rows in this order and learn from each."""
+        """Visit the rows in this order and learn from each; there are no limits."""
         with translated_errors():
-            if self.batch:
-                return self._walk_batch(examples, order, float(etas[0]))
-            (tally,) = self.blocks.walk(examples, order, etas, limits)
+            (tally,) = self.blocks.walk(examples, order, etas)
             return tally
-
-    def _walk_batch(self, examples: Examples, order: Array, eta: float) -> Tally:
-        """One iteration of the batch rule: sum the corrections of all rows, then apply them."""
-        xp = self.device.xp
-        blocks, problems = self.blocks, self.problems
-        weights = examples.weights_of(order)
-        updates = updated = mistakes = 0
-        with self.device.main:
-            total = xp.zeros_like(blocks.W)
-            bias_total = xp.zeros(blocks.n)
-            for at, X, S, codes in self._score_chunks(examples, order, blocks.W, blocks.bias):
-                weight = xp.asarray(weights[at : at + S.shape[1]])
-                signs = problems.directions(S.T, codes)
-                T = xp.ascontiguousarray((signs * weight[:, None]).T)
-                rated = X if blocks.rates is None else X * self._all_rates().astype(X.dtype)
-                total += T.astype(X.dtype) @ rated
-                bias_total += T.sum(axis=1)
-                updates += problems.updates_of(signs, weight)
-                updated += int((signs != 0).any(axis=1).sum())
-                mistakes += int(problems.is_mistaken(S.T, codes).sum())
-            change = eta * self.spec.padding**2 * bias_total
-            blocks.W += blocks.dtype.type(eta) * total
-            blocks.bias += change
-            if self.averaging:
-                blocks.U += blocks.clock[:, None] * eta * total.astype(np.float64)
-                blocks.bias_sums += blocks.clock * change
-            blocks.clock += xp.asarray(self._weight_of_problems(examples.codes[order], weights))
-        updated = updates if blocks.is_pairwise else updated
-        return Tally(len(order), float(weights.sum()), updates, updated, mistakes, 0, None)
-
-    def _all_rates(self) -> Any:
-        rates = np.full(self.blocks.n_features, self.spec.rates[-1], np.float32)
-        rates[: self.spec.rates.size] = self.spec.rates[: self.blocks.n_features]
-        return self.device.xp.asarray(rates)
-
-    def _weight_of_problems(self, codes: Array, weights: Array) -> Array:
-        """The weight of the rows that each problem learns from."""
-        by_class = np.bincount(codes, weights=weights, minlength=self.problems.n_classes)
-        return by_class @ (self.problems.signs != 0)
 
     def _score_chunks(
         self, examples: Examples, order: Array, W: Any, bias: Any
-    ) -> Iterator[tuple[int, Any, Any, Any]]:
-        """Per chunk: its first visit, the rows, their scores (problems, rows) and classes."""
+    ) -> Iterator[tuple[int, Any, Any]]:
+        """Per chunk: its first visit, the scores (problems, rows) and the classes of its rows."""
         xp = self.device.xp
         rows, codes = self.blocks.on_device(examples)
         offset = bias.astype(self.dtype)[:, None]
@@ -126,13 +84,13 @@ class DeviceLinear(CountedByScores):
                 S = xp.empty((len(W), n), self.dtype)
                 self.device.product(W, X, S)
                 S += offset
-                yield at, X, S, codes[numbers]
+                yield at, S, codes[numbers]
 
     def scores(self, examples: Examples, order: Array, averaged: bool = False) -> Array:
         """The scores of rows (rows, problems), without learning."""
         with translated_errors(), self.device.main:
             scored = self._score_chunks(examples, order, *self._present(averaged))
-            return np.concatenate([self.device.host(S).T for _, _, S, _ in scored])
+            return np.concatenate([self.device.host(S).T for _, S, _ in scored])
 
     def _weight_where(
         self, test: Callable[..., Any], examples: Examples, rows: Array, enough: float = math.inf,
@@ -140,7 +98,7 @@ class DeviceLinear(CountedByScores):
     ) -> float:  # fmt: skip
         total, weights = 0.0, examples.weights_of(rows)
         with translated_errors(), self.device.main:
-            for at, _, S, codes in self._score_chunks(examples, rows, *self._present(averaged)):
+            for at, S, codes in self._score_chunks(examples, rows, *self._present(averaged)):
                 passed = self.device.host(test(S.T, codes))
                 total += float(weights[at : at + len(passed)][passed].sum())
                 if total > enough:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -30,7 +29,7 @@ from rosenblatt.gpu.device import (
     to_host,
     translated_errors,
 )
-from rosenblatt.gpu.estimators import OnDevice, Perceptron
+from rosenblatt.gpu.estimators import Perceptron
 from rosenblatt.gpu.linear import ModelGroup
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.protocol import UNLIMITED, Array
@@ -94,13 +93,10 @@ class Fits:
         Columns as in :class:`sklearn.model_selection.GridSearchCV`: ``params``; with `cv`
         ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score`` and
         ``rank_test_score``; and ``n_iter``, ``n_updates`` (means over the folds).
-    seconds : float
-        The time it took.
     """
 
     models: list[Any]
     results: dict[str, Any]
-    seconds: float
 
     @property
     def best_index(self) -> int:
@@ -114,30 +110,22 @@ class Fits:
         """The parameters of that setting."""
         return dict(self.results["params"][self.best_index])
 
-    def __repr__(self) -> str:
-        n = len(self.results["params"])
-        head = f"Fits({n} settings, {self.seconds:.2g} s"
-        if "mean_test_score" not in self.results:
-            return head + ")"
-        best = self.results["mean_test_score"][self.best_index]
-        return f"{head}, best {best:.4f} with {self.best_params})"
-
 
 def fit_many(
-    estimators: Any, X: Any, y: Any, *, grid: Any = None, cv: Any = None, sample_weight: Any = None
+    estimator: Any, X: Any, y: Any, *, grid: Any = None, cv: Any = None, sample_weight: Any = None
 ) -> Fits:
     """Fit many models to the same rows: the settings of a grid, the folds of a cross-validation.
 
-    All :class:`Perceptron` models with ``scale=None`` (each fold would scale the rows in its own
-    way) and the same `shuffle` and `random_state` visit the rows in one
-    order, drawn for all rows; each leaves out the rows that it holds out. Such models share the
-    products for scores and the Gram matrices of each block of rows, whatever their thresholds,
-    learning rates, padding, `keep` and stopping rules. Others are fitted one by one.
+    Models of the same `shuffle` and `random_state` visit the rows in one order, drawn for all rows;
+    each leaves out the rows that it holds out. They share the products for scores and the Gram
+    matrices of each block of rows, whatever their thresholds, learning rates, padding, `keep` and
+    stopping rules.
 
     Parameters
     ----------
-    estimators : estimator or list of estimators
-        Those of :mod:`rosenblatt.gpu`.
+    estimator : Perceptron
+        With ``scale=None`` (each fold would scale the rows in its own way), and without
+        ``keep="best"``, `early_stopping` and `warm_start`.
     X, y, sample_weight
         As for :meth:`Perceptron.fit`.
     grid : dict or list of dicts, default=None
@@ -157,8 +145,13 @@ def fit_many(
         fits = fit_many(model, X, y, grid={"threshold": [0.0, 1.0, 10.0]}, cv=3)
         fits.best_params, fits.results["mean_test_score"]
     """
-    began = time.perf_counter()
-    settings, params = _settings(estimators, grid)
+    params = [dict(point) for point in ParameterGrid({} if grid is None else grid)]
+    settings = [clone(estimator).set_params(**point) for point in params]
+    if not all(map(_shares, settings)):
+        raise ValueError(
+            "fit_many takes rosenblatt.gpu.Perceptron with scale=None and without keep='best', "
+            "early_stopping and warm_start: fit other models one by one."
+        )
     device = device_of(X) if is_on_cuda(X) else current_device()
     if sparse.issparse(X):
         raise DeviceError("The GPU takes dense rows: use GridSearchCV for a sparse X.")
@@ -170,13 +163,13 @@ def fit_many(
         folds = list(check_cv(cv, labels, classifier=True).split(np.zeros((n, 1)), labels))
     weights = np.broadcast_to(check_weights(sample_weight, n), n)
     jobs = [(clone(model), np.asarray(train)) for model in settings for train, _ in folds]
-    models = [model for model, _ in jobs]
     there = _on_device(device, X)
     _fit(jobs, to_host(X), there, labels, weights)
+    models = [model for model, _ in jobs]
     by_setting = [models[i : i + len(folds)] for i in range(0, len(models), len(folds))]
     tests = [np.asarray(test) for _, test in folds] if cv is not None else []
     results = _results(by_setting, params, tests, there, labels)
-    return Fits(models if cv is None else by_setting, results, time.perf_counter() - began)
+    return Fits(models if cv is None else by_setting, results)
 
 
 def _on_device(device: Any, X: Any) -> Any:
@@ -192,50 +185,23 @@ def _take_rows(X: Any, rows: Array) -> Any:
     return X[rows] if is_on_cuda(X) else _safe_indexing(X, rows)
 
 
-def _settings(estimators: Any, grid: Any) -> tuple[list[Any], list[dict[str, Any]]]:
-    """The estimators to fit, and the parameters that tell them apart."""
-    listed = list(estimators) if isinstance(estimators, Sequence) else [estimators]
-    if not listed:
-        raise ValueError("Give at least one estimator.")
-    if not all(isinstance(one, OnDevice) for one in listed):
-        raise TypeError("fit_many takes the estimators of rosenblatt.gpu; give one of these.")
-    points = list(ParameterGrid({} if grid is None else grid))
-    settings = [clone(one).set_params(**point) for one in listed for point in points]
-    params = [
-        dict(point, estimator=one) if len(listed) > 1 else dict(point)
-        for one in listed
-        for point in points
-    ]
-    return settings, params
-
-
 def _shares(model: Any) -> bool:
     """Whether a model can be trained together with others."""
     return (
-        type(model) is Perceptron and model.update == "online" and model.keep != "best"
-        and model.max_updates is None and not model.warm_start and not model.early_stopping
-        and not model._has_scale
+        type(model) is Perceptron and model.keep != "best" and not model.warm_start
+        and not model.early_stopping and not model._has_scale
     )  # fmt: skip
 
 
 def _fit(jobs: list[tuple[Any, Array]], X: Any, there: Any, y: Array, weights: Array) -> None:
-    """Fit models to their training rows; those that share an order are trained together.
-
-    `there` is X on the device, if it fits.
-    """
-    for model, train in jobs:
-        if not _shares(model):
-            visited = train[weights[train] > 0]
-            options = {} if np.all(weights == 1.0) else {"sample_weight": weights[visited]}
-            model.fit(_take_rows(there, visited), y[visited], **options)
-    # Shuffling merges equal rows; here the order is drawn for all rows, so that models share it.
-    together = [(model, train, model.shuffle) for model, train in jobs if _shares(model)]
+    """Fit models to their training rows together; `there` is X on the device, if it fits."""
     cache: dict[Any, Array] = {}
     with ExitStack() as stack:
         runs = []
-        for model, train, shuffle in together:
-            trained = np.zeros(len(weights))
+        for model, train in jobs:
+            trained, shuffle = np.zeros(len(weights)), model.shuffle
             trained[train] = weights[train]
+            # Shuffling merges equal rows; here the order is drawn for all rows.
             model.set_params(shuffle=False)
             stack.callback(model.set_params, shuffle=shuffle)
             stack.enter_context(untouched_on_failure(model))
@@ -244,7 +210,7 @@ def _fit(jobs: list[tuple[Any, Array]], X: Any, there: Any, y: Array, weights: A
             runs.append(run)
         for group in _groups(runs):
             train_together(group, there)
-        for (model, _, _), run in zip(together, runs, strict=True):
+        for (model, _), run in zip(jobs, runs, strict=True):
             model._finish(run)
 
 
