@@ -193,9 +193,8 @@ def bench_many() -> None:
     ends.sort()
     first = [ends[1000 * epoch] for epoch in range(12)]  # when the first model ended each epoch
     between = [round(1e3 * s) for s in np.diff(first)]
-    print(
-        f"fit_many, 200 settings x 5 folds: ms between epochs of all {between}; best {fits.best_params}"
-    )
+    print(f"fit_many, 200 settings x 5 folds: ms between epochs of all {between}")
+    print(f"best: {fits.best_params}")
 
 
 def voted(degree: int, home=gpu, **options) -> tuple[KernelPerceptron, Callable]:
