@@ -1,5 +1,7 @@
 """The lift of a table: what it adds to a row, its scales, and what a model file may say of it."""
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -12,6 +14,7 @@ from rosenblatt.kernels.text import GRAM, column, mix, named_seed
 from rosenblatt.lifts.tables import LiftedColumn, TableLift, best_pairs
 
 _WORD = (1 << 64) - 1
+SOUND = {"name": "x", "knots": [1.0, 2.0], "levels": 1, "has_more": False, "usual": None}
 
 
 def table(rows=200, seed=0):
@@ -33,12 +36,30 @@ def part(name, kind, number):
     return mix((int(named_seed(name)) * int(GRAM) + (kind << 32) + number) & _WORD)
 
 
+def near(knots, x):
+    """The knots that x is near, and how near."""
+    shares = [np.interp(x, knots, np.eye(len(knots))[i]) for i in range(len(knots))]
+    return [(k, share) for k, share in enumerate(shares) if share > 0]
+
+
+def parts_of(c, x, level):
+    """The parts of a number at a level of pairs, and its shares of them."""
+    if x == c.usual:
+        return []
+    level = min(level, c.levels - 1)
+    knots = c.level(level)
+    if c.has_more and level + 1 == c.levels:
+        place = int(np.searchsorted(knots[1:-1], x, side="right"))
+        return [(part(c.name, level + 1, place), 1.0)]
+    return [(part(c.name, level + 1, k), share) for k, share in near(knots, x)]
+
+
 def by_definition(features, row):
     """The entries of a row by the definition, in plain Python: pairs of column and value."""
     lift, bits = features.lift, features.ngrams.bits
-    mask, units = (1 << bits) - 1, lift.units.tolist()
+    mask, units = (1 << bits) - 1, lift.units
     unit = np.float32(1 / np.sqrt(3))
-    entries, bins = [], []
+    entries = []
     for c in features.columns:
         value = row[c.name]
         gone = value is None or value != value
@@ -48,25 +69,25 @@ def by_definition(features, row):
             at = column([f"{c.name}={'?' if gone else ''}"], bits)
             x = 1.0 if gone else (value - c.mean) / c.scale
         entries.append((at, np.float32(x * unit) * np.float32(units[0])))
+    parts = []
     for c in lift.columns:
         value = row[c.name]
         if not c.is_number or value != value:
-            name = f"{c.name}={'?' if value is None or value != value else value}"
-            bins.append([part(c.name, 0, column([name], bits))] * c.depth)
+            level = "?" if value is None or value != value else value
+            at = [(part(c.name, 0, column([f"{c.name}={level}"], bits)), 1.0)]
+            parts.append([[] if level == c.usual else at])
             continue
-        code = int(np.searchsorted(c.edges, value, side="right"))
-        bins.append([part(c.name, k + 1, code >> (c.depth - 1 - k)) for k in range(c.depth)])
+        parts.append([parts_of(c, value, level) for level in range(c.levels)])
         for r, knots in enumerate(c.resolutions):
-            x = min(max(value, knots[0]), knots[-1])
-            for k, near in enumerate(
-                np.interp(x, knots, np.eye(len(knots))[i]) for i in range(len(knots))
-            ):
-                if near > 0:
-                    entries.append((part(c.name, 64 + r, k) & mask, near * units[1]))
+            for k, share in near(knots, min(max(value, knots[0]), knots[-1])):
+                entries.append((part(c.name, 64 + r, k) & mask, share * units[1]))
     for a, b in lift.pairs:
-        for k in range(max(len(bins[a]), len(bins[b]))):
-            one, other = bins[a][min(k, len(bins[a]) - 1)], bins[b][min(k, len(bins[b]) - 1)]
-            entries.append((mix((one * int(GRAM) + other) & _WORD) & mask, units[2]))
+        for k in range(max(lift.columns[a].levels, lift.columns[b].levels)):
+            left, right = (parts[c][min(k, len(parts[c]) - 1)] for c in (a, b))
+            for one, share in left:
+                for other, by in right:
+                    hashed = mix((one * int(GRAM) + other) & _WORD) & mask
+                    entries.append((hashed, share * by * units[2]))
     return entries
 
 
@@ -82,50 +103,56 @@ def test_the_kernel_writes_the_entries_of_the_definition(kind):
         assert hashed.values[begin:end] == pytest.approx([v for _, v in expected], rel=1e-5)
 
 
-def test_the_blocks_have_about_equal_mean_square_lengths_which_add_up_to_one():
+@pytest.mark.parametrize(("kind", "shares"), [("knots", [1, 1, 0]), ("pairs", [1, 0.25, 1])])
+def test_the_blocks_have_lengths_that_add_up_to_one(kind, shares):
     rows = table(2000)
-    form = features(rows)
-    hashed = form.rows(rows)
-    owners = np.concatenate(
-        [form._lifted(form._straight(rows[i : i + 1]), owners=True).owners for i in range(200)]
-    )
-    values = hashed.values[: len(owners)].astype(float) ** 2 / 200
-    m, d = 3, len(form.lift.columns)
-    knots = values[(owners >= m) & (owners < m + d)].sum()
-    pairs = values[owners >= m + d].sum()
-    assert pairs == pytest.approx(1 / 3, rel=1e-5)
-    assert 0.6 / 3 < knots < 1.4 / 3
-    assert (hashed.values == np.float32(form.common_value)).mean() > 0.4
+    form = features(rows, kind)
+    lifted = form._lifted(form._straight(rows), owners=True)
+    squares = lifted.rows.values.astype(float) ** 2 / 2000
+    blocks = np.digitize(lifted.owners, (3, 3 + len(form.lift.columns)))
+    expected = np.array(shares) / sum(shares)
+    assert np.bincount(blocks, squares, minlength=3) == pytest.approx(expected, abs=1e-3)
 
 
-def test_a_frequent_value_has_knots_and_bins_of_its_own():
+def test_a_frequent_value_is_a_knot_of_its_own_and_left_out_of_pairs():
     numbers = np.concatenate([np.zeros(900), np.arange(1.0, 101.0)])
     scale = LiftedColumn.of_numbers("gain", numbers, 16, 3)
     assert scale.knots[:2] == (0.0, 1.0)
     assert len(scale.knots) == 17
-    codes = np.searchsorted(scale.edges, numbers, side="right")
-    assert set(codes[:900]) == {0}
-    assert len(set(codes[900:])) == 4
+    assert scale.usual == 0.0
+    lift = TableLift.fit({"gain": numbers, "x": np.arange(1000.0) % 50}, {})
+    straight, values = np.zeros((1000, 2), np.uint32), np.ones((1000, 2), np.float32)
+    places = {"gain": (0, 1), "x": (1, 2)}
+    read = {"gain": numbers, "x": np.arange(1000.0) % 50}
+    owners = lift.rows(straight, values, read, places, 22, owners=True).owners
+    ends = lift.rows(straight, values, read, places, 22).rows.indptr.astype(int)
+    has_pairs = [bool((owners[a:b] == 4).any()) for a, b in pairwise(ends)]
+    assert has_pairs == [False] * 900 + [True] * 100
+
+
+def test_a_frequent_largest_value_ends_no_interval_twice():
+    numbers = np.concatenate([np.arange(20.0), np.full(1000, 20.0)])
+    assert LiftedColumn.of_numbers("x", numbers, 4, 2).knots == (0.0, 20.0)
 
 
 def test_columns_without_two_values_are_not_lifted():
-    lift = TableLift.fit({"a": np.ones(9), "b": np.full(9, np.nan), "c": np.arange(9) % 2.0})
+    lift = TableLift.fit({"a": np.ones(9), "b": np.full(9, np.nan), "c": np.arange(9) % 2.0}, {})
     assert [c.name for c in lift.columns] == ["c"]
     assert lift.columns[0].resolutions == []
-    assert lift.columns[0].edges == (0.5,)
+    assert lift.columns[0].knots == (0.0, 1.0)
 
 
 @given(st.lists(st.floats(-1e300, 1e300), min_size=2, max_size=40), st.integers(1, 4))
-def test_bins_are_nested_and_keep_the_order(numbers, depth):
-    scale = LiftedColumn.of_numbers("x", np.array(numbers), 16, depth)
+def test_knots_increase_and_those_of_levels_are_among_them(numbers, levels):
+    scale = LiftedColumn.of_numbers("x", np.array(numbers), 16, levels)
     if not scale.is_number:
         return
-    assert len(scale.edges) == 2**scale.depth - 1
-    assert list(scale.edges) == sorted(scale.edges)
     assert list(scale.knots) == sorted(set(scale.knots))
     assert (scale.knots[0], scale.knots[-1]) == (min(numbers), max(numbers))
-    top = np.searchsorted(scale.edges, numbers, side="right") >> (scale.depth - 1)
-    assert set(top.tolist()) == {0, 1}
+    layers = [scale.level(k) for k in range(scale.levels)]
+    assert [len(layer) for layer in layers] == sorted(len(layer) for layer in layers)
+    assert all(set(layer) <= set(scale.knots) for layer in layers)
+    assert scale.has_more or levels < 3 or layers[-1] == scale.knots
 
 
 def test_the_pairs_that_interact_are_found_among_many_columns():
@@ -142,10 +169,15 @@ def test_the_pairs_that_interact_are_found_among_many_columns():
         {"pairs": [[1, 0]]},
         {"pairs": [[0, 0.5]]},
         {"pairs": [[0, 1, 1]]},
-        {"columns": [{"name": "x", "knots": [2.0, 1.0], "edges": []}]},
-        {"columns": [{"name": "x", "knots": [], "edges": [1.0, 2.0]}]},
-        {"columns": [{"name": "x", "knots": [float("nan")], "edges": []}]},
-        {"columns": [{"name": "x", "knots": list(range(999)), "edges": []}]},
+        {"columns": [SOUND | {"knots": [2.0, 1.0]}]},
+        {"columns": [SOUND | {"knots": [float("nan"), 1.0]}]},
+        {"columns": [SOUND | {"knots": list(range(999))}]},
+        {"columns": [SOUND | {"levels": 0}]},
+        {"columns": [SOUND | {"levels": 99}]},
+        {"columns": [SOUND | {"usual": "tech"}]},
+        {"columns": [SOUND | {"has_more": 1}]},
+        {"units": [1.0, 1.0]},
+        {"units": [1.0, 1.0, -1.0]},
         {"columns": 3},
         {},
     ],

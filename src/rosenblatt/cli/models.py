@@ -80,6 +80,11 @@ def _show_model(model: Model, path: Path, top: int, as_json: bool) -> None:
         say(line)
     for epoch in model.history:
         say(epoch_line(epoch["epoch"], epoch.get("updates", 0), epoch))
+    importance = [*model.parameters.get("importance", {}).items()][:top]
+    if importance:
+        say("", "importance of columns and pairs (mean size of their part of the score):")
+    for name, size in importance:
+        say(f"  {size:>9.3f}  {name}")
     for name in model.classes:
         pairs = model.words.get(name, [])[:top]
         if pairs:

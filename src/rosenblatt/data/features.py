@@ -188,18 +188,33 @@ class Features:
     def owners(self, table: pa.Table) -> list[str]:
         """The column, or the pair of columns, of each lifted entry of a row; empty for others.
 
-        >>> lift = TableLift.fit({"x": np.arange(9.0)}, ["x", "job"])
+        >>> lift = TableLift.fit({"x": np.arange(9.0)}, {"job": (np.arange(9) % 2, ["a", "b"])})
         >>> columns = Column("x", "number"), Column("job", "category")
-        >>> Features(columns=columns, lift=lift).owners(pa.table({"x": [1.5], "job": ["tech"]}))
-        ['', '', 'x', 'x', 'x × job', 'x × job', 'x × job']
+        >>> Features(columns=columns, lift=lift).owners(pa.table({"x": [1.5], "job": ["a"]}))
+        ['', '', 'x', 'x', 'x × job', 'x × job', 'x × job', 'x × job']
         """
         count = len(self.hashed(table).rows.indices)
         if self.lift is None:
             return [""] * count
-        numbers = self._lifted(self._straight(table), owners=True).owners.tolist()
-        straight = sum(len(c.entries) for c in self.columns if c.kind != "text")
-        lifted = [self.lift.owner(number - straight) for number in numbers if number >= straight]
+        names, _, numbers = self.owned(table)
+        straight = len([c for c in self.columns if c.kind != "text" for _ in c.entries])
+        lifted = [names[number] for number in numbers.tolist()[straight:]]
         return [""] * (count - len(lifted)) + lifted
+
+    def owned(self, table: pa.Table) -> tuple[list[str], Rows, np.ndarray]:
+        """Names of columns and of pairs, the rows without text, and the name of each entry."""
+        straight = self._straight(table)
+        names = [c.name for c in self.columns if c.kind != "text" for _ in c.entries]
+        if self.lift is None:
+            rows, owners = self._cells(table).rows, np.tile(np.arange(len(names)), table.num_rows)
+        else:
+            rows, owners = self._lifted(straight, owners=True)
+            names += [
+                self.lift.owner(number)
+                for number in range(len(self.lift.columns) + len(self.lift.pairs))
+            ]
+        numbers = {name: i for i, name in enumerate(dict.fromkeys(names))}
+        return list(numbers), rows, np.array([numbers[name] for name in names], np.int64)[owners]
 
     def names(
         self,
@@ -343,26 +358,30 @@ class Features:
         indices, values, numbers, places = straight[:4]
         return self.lift.rows(indices, values, numbers, places, self.ngrams.bits, owners)
 
+    def with_lift(self, lift: TableLift, sample: pa.Table) -> Features:
+        """These features with a lift whose blocks have equal lengths on a sample."""
+        straight = self._straight(sample)
+        return replace(self, lift=lift.balanced(*straight[:4]))
+
+    def levels(self, table: pa.Table, c: Column) -> tuple[np.ndarray, list[str]]:
+        """The codes of the categories of a column, -1 for a missing one, and their names."""
+        coded = self._categories(table, c).dictionary_encode()
+        if isinstance(coded, pa.ChunkedArray):
+            coded = coded.combine_chunks()
+        names = self._spelled(coded.dictionary.to_pylist()).to_pylist()
+        return np.asarray(coded.indices.fill_null(-1)), names
+
     def _pair_names(self, table: pa.Table, sought: np.ndarray) -> dict[int, str]:
-        """The names of the hashed pairs that occur in a table."""
+        """The names of the hashed pairs, with the categories that occur in a table."""
         assert self.lift is not None
-        straight = self._straight(table)
-        lift, names = self.lift, dict[int, str]()
-        if not lift.entries:
-            return names
-        rows = self._lifted(straight).rows
-        # The entries of pairs come last in each row.
-        ends = rows.indptr[1:].astype(np.int64)
-        cells = rows.indices[ends[:, None] - lift.entries + np.arange(lift.entries)]
-        at = np.flatnonzero(np.isin(cells, sought))
-        hashes, first = np.unique(cells.ravel()[at], return_index=True)
-        for hashed, place in zip(hashes.tolist(), at[first].tolist(), strict=True):
-            row, entry = divmod(place, lift.entries)
-            cell = table.slice(row, 1)
-            shown = {c.name: cell[c.name].to_pylist()[0] for c in self.columns if c.kind != "text"}
-            numbers = {name: x[row] for name, x in straight.numbers.items()}
-            names[hashed] = lift.pair_name(entry, shown, numbers)
-        return names
+        if not self.lift.pairs:
+            return {}
+        levels: dict[str, dict[str, int]] = {}
+        for c in self.columns:
+            named = self.levels(table, c)[1] if c.kind == "category" else []
+            columns = [column([f"{c.name}={x}"], self.ngrams.bits) for x in [*named, "?"]]
+            levels[c.name] = dict(zip([*named, "?"], columns, strict=True))
+        return self.lift.pair_names(levels, self.ngrams.bits, sought)
 
     def _straight(self, table: pa.Table) -> _Straight:
         """One entry per row and column, some for a date, and the numbers as they stand."""

@@ -21,6 +21,7 @@ from rosenblatt.kernels.packing import used_places
 from rosenblatt.kernels.rows import NEAR
 from rosenblatt.models.calibration import Calibration
 from rosenblatt.models.model import Model
+from rosenblatt.models.shapes import contributions
 from rosenblatt.process import Stopped
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _MOST_SCORES = 1 << 20  # to fit to
 _FEWEST_POSITIVE = 5  # held-out rows of a label that its threshold is chosen by
 METRICS = ("precision", "recall", "f1")
 _WORDS = 25  # strongest features per class that a model names
+_MOST_IMPORTANT_ROWS = 2_000  # by which the importance of columns is measured
 _MANY_PIECES = 12  # of them are looked at, where most features are pieces of words
 
 ArrayMap = Callable[[np.ndarray], np.ndarray]
@@ -335,6 +337,12 @@ def save_or_fall_back(model: Model, target: Path) -> None:
 def finished(run: Run, saved: Checkpoint | None, out: str | os.PathLike[str] | None) -> Model:
     """The model of a run that is over; it is saved, then the checkpoint is removed."""
     model = run.model()
+    features = run.source.features
+    if features.is_plain_table and model.head is None and features.columns:
+        parts = contributions(model, run.source.sample().slice(0, _MOST_IMPORTANT_ROWS))
+        model.parameters["importance"] = {
+            name: float(f"{size:.4g}") for name, size in parts.importance.items() if size > 0
+        }
     if out is not None:
         save_or_fall_back(model, Path(out))
     if saved is not None:

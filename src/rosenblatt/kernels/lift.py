@@ -1,11 +1,13 @@
 """Hashed rows of a table with what a lift adds: piecewise linear knots, and pairs of columns.
 
 A number x between two knots has two entries, the shares by which it is near each; so do the coarser
-resolutions that take every 4th, 16th, ... knot. In pairs a number is the bin that it falls into, at
-each depth of a binary tree; a category is its hash at every depth. A pair has an entry for each
-depth, hashed from its two bins. A missing number is near no knot, and has a bin of its own.
+resolutions that take every 4th, 16th, ... knot. In pairs a number is near two knots as well, of 4,
+8, ... intervals; at the finest of these levels it is in one interval, unless all its values are
+knots. A category is its hash at all levels, and so is a missing number, which is near no knot.
+A pair has an entry for each two parts that a row is near, the product of their shares. The value
+that most rows have in a column is in no pair: what it would add the other column has by itself.
 
-Two columns' bins a and b are hashed to the lowest bits of ``mix(a·K + b)``, K as for n-grams.
+Two columns' parts a and b are hashed to the lowest bits of ``mix(a·K + b)``, K as for n-grams.
 """
 
 from __future__ import annotations
@@ -17,113 +19,133 @@ import numpy as np
 from rosenblatt.kernels.jit import inlined, kernel
 from rosenblatt.kernels.text import GRAM, mixed
 
-KNOT = 64  # added to resolutions, to tell them from depths
+KNOT = 64  # added to resolutions, to tell them from levels
 STRIDE_BITS = 2  # a coarser resolution takes every 4th knot of the next finer one
+COARSEST_BITS = 2  # the coarsest level of pairs has 4 intervals
 
 
 class Plan(NamedTuple):
     """What the kernel needs of a lift; columns are numbered as the cells of a row.
 
     `source` is the row of the numbers of a column, or -1 - j for a category in the straight entry
-    j; knots and edges of number i are ``knots[knot_ends[i]:knot_ends[i + 1]]`` and likewise.
+    j; the knots of number i are ``knots[knot_ends[i]:knot_ends[i + 1]]``.
     """
 
     seeds: np.ndarray  # uint64, of each column
     source: np.ndarray  # int64
     absent: np.ndarray  # uint32, the hashed column of a missing value
+    usual: np.ndarray  # float64, the number or hashed column that most rows have, or NaN
+    levels: np.ndarray  # int64, of each column in pairs: 1 for categories
+    is_binned: np.ndarray  # bool, of each column: whether its finest level has no shares
+    knots_are_entries: np.ndarray  # bool, of each column
     knots: np.ndarray
     knot_ends: np.ndarray  # int64
-    edges: np.ndarray
-    edge_ends: np.ndarray  # int64
-    depths: np.ndarray  # int64, of each column: 1 for categories
     pairs: np.ndarray  # int64 (pairs, 2)
 
 
 @inlined
 def hashed_part(seed, kind, number):
-    """The hash of a part of a column: of a knot of a resolution, or of a bin at a depth."""
+    """The hash of a part of a column: of a knot of a resolution, or of a level."""
     return mixed(seed * GRAM + (np.uint64(kind) << np.uint64(32)) + np.uint64(number))
 
 
 @inlined
 def hashed_pair(a, b):
-    """The hash of a pair of bins."""
+    """The hash of a pair of parts."""
     return mixed(a * GRAM + b)
 
 
 @inlined
-def steps_below(x, steps, first, end):
-    """How many of the increasing ``steps[first:end]`` are at most x."""
-    low, high = first, end
+def place_and_share(x, knots, first, last, stride):
+    """The interval of x among every ``stride``-th of the knots, and the share of its upper end."""
+    low, high = first + 1, last
     while low < high:
         middle = (low + high) >> 1
-        if steps[middle] <= x:
+        if knots[middle] <= x:
             low = middle + 1
         else:
             high = middle
-    return low - first
+    place = (low - first - 1) // stride
+    a = knots[first + place * stride]
+    b = knots[min(first + (place + 1) * stride, last)]
+    return place, min(max((x - a) / (b - a), 0.0), 1.0)
+
+
+@inlined
+def stride_of(intervals, level):
+    """Every which knot is one of a level."""
+    return max(1, -(-intervals // (1 << (COARSEST_BITS + level))))
 
 
 @kernel
-def lift_rows(plan, straight, values, numbers, mask, units, scratch, indptr, columns, out, owners):
+def lift_rows(
+    plan, straight, values, numbers, mask, units, parts, shares, indptr, columns, out, owners
+):
     """Write rows: their straight entries times ``units[0]``, then knots, then pairs.
 
-    `owners`, unless empty, gets the number of the straight entry, column or pair of each entry:
-    0, 1, ... for straight entries, then columns, then pairs.
+    `parts` and `shares` are scratch (columns, levels, 2). `owners`, unless empty, gets the number
+    of the straight entry, column or pair of each entry: straight entries, columns, then pairs.
     """
-    seeds, source, absent, knots, knot_ends, edges, edge_ends, depths, pairs = plan
+    seeds, source, absent, usual, levels, is_binned, curved, knots, knot_ends, pairs = plan
     n, m, d = straight.shape[0], straight.shape[1], seeds.size
     end = 0
     for row in range(n):
+        start = end
         for j in range(m):
             columns[end], out[end] = straight[row, j], values[row, j] * units[0]
-            if owners.size > 0:
-                owners[end] = j
             end += 1
+        if owners.size > 0:
+            for j in range(m):
+                owners[start + j] = j
         for c in range(d):
-            if source[c] < 0:
-                scratch[c, 0] = hashed_part(seeds[c], 0, straight[row, -1 - source[c]])
+            i, start = source[c], end
+            shares[c, :, 0], shares[c, :, 1] = 1.0, 0.0
+            if i < 0 or np.isnan(numbers[i, row]):
+                code = straight[row, -1 - i] if i < 0 else absent[c]
+                parts[c, :, 0] = hashed_part(seeds[c], 0, code)
+                if i < 0 and code == usual[c]:
+                    shares[c, :, 0] = 0.0
                 continue
-            i = source[c]
             x = numbers[i, row]
-            if np.isnan(x):
-                for level in range(depths[c]):
-                    scratch[c, level] = hashed_part(seeds[c], 0, absent[c])
-                continue
-            code = steps_below(x, edges, edge_ends[i], edge_ends[i + 1])
-            for level in range(depths[c]):
-                scratch[c, level] = hashed_part(
-                    seeds[c], level + 1, code >> (depths[c] - 1 - level)
-                )
             first, last = knot_ends[i], knot_ends[i + 1] - 1
-            if last - first < 2:
+            intervals = last - first
+            for level in range(levels[c]):
+                stride = stride_of(intervals, level)
+                place, share = place_and_share(x, knots, first, last, stride)
+                if level + 1 == levels[c] and is_binned[c]:
+                    share = 0.0
+                for side in range(2):
+                    parts[c, level, side] = hashed_part(seeds[c], level + 1, place + side)
+                shares[c, level, 0], shares[c, level, 1] = 1.0 - share, share
+                if x == usual[c]:
+                    shares[c, level, :] = 0.0
+            if not curved[c]:
                 continue
-            at = steps_below(x, knots, first + 1, last)
             resolution, stride = 0, 1
-            while resolution == 0 or (last - first) // stride > 2:
-                low = at // stride
-                a = knots[first + low * stride]
-                b = knots[min(first + (low + 1) * stride, last)]
-                share = (x - a) / (b - a)
-                share = min(max(share, 0.0), 1.0)
+            while resolution == 0 or intervals // stride > 2:
+                place, share = place_and_share(x, knots, first, last, stride)
                 for side in range(2):
                     part = share if side == 1 else 1.0 - share
                     if part > 0.0:
-                        columns[end] = hashed_part(seeds[c], KNOT + resolution, low + side) & mask
-                        out[end] = part * units[1]
-                        if owners.size > 0:
-                            owners[end] = m + c
+                        hashed = hashed_part(seeds[c], KNOT + resolution, place + side)
+                        columns[end], out[end] = hashed & mask, part * units[1]
                         end += 1
                 resolution, stride = resolution + 1, stride << STRIDE_BITS
+            if owners.size > 0:
+                owners[start:end] = m + c
         for p in range(pairs.shape[0]):
             a, b = pairs[p, 0], pairs[p, 1]
-            for level in range(max(depths[a], depths[b])):
-                one = scratch[a, min(level, depths[a] - 1)]
-                other = scratch[b, min(level, depths[b] - 1)]
-                columns[end] = hashed_pair(one, other) & mask
-                out[end] = units[2]
-                if owners.size > 0:
-                    owners[end] = m + d + p
-                end += 1
+            start = end
+            for level in range(max(levels[a], levels[b])):
+                one, other = min(level, levels[a] - 1), min(level, levels[b] - 1)
+                for side in range(4):
+                    left, right = side >> 1, side & 1
+                    share = shares[a, one, left] * shares[b, other, right]
+                    if share > 0.0:
+                        hashed = hashed_pair(parts[a, one, left], parts[b, other, right])
+                        columns[end], out[end] = hashed & mask, share * units[2]
+                        end += 1
+            if owners.size > 0:
+                owners[start:end] = m + d + p
         indptr[row + 1] = end
     return end

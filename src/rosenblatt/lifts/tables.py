@@ -4,91 +4,131 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from rosenblatt.kernels.lift import KNOT, STRIDE_BITS, Plan, hashed_part, lift_rows
-from rosenblatt.kernels.text import Rows, named_seed
+from rosenblatt.kernels.lift import (
+    COARSEST_BITS,
+    KNOT,
+    STRIDE_BITS,
+    Plan,
+    hashed_pair,
+    hashed_part,
+    lift_rows,
+)
+from rosenblatt.kernels.text import Rows, column, named_seed
 
 Array = npt.NDArray[Any]
-Scale = tuple[float, ...]
-MOST_PAIRS = 300  # of columns; of more, those that help most on the sample
-_MANY_ROWS = (4_000, 12_000)  # in the sample, for knots and bins that are finer, twice
-_KNOTS, _DEPTH = 16, 3  # the number of intervals, and the depth of bins, for few rows
-_MOST_KNOTS, _MOST_DEPTH = 257, 5
-_LARGEST = float(np.finfo(np.float64).max)
+Places = Mapping[str, tuple[int, int]]
+MOST_ENTRIES = 1200.0  # of pairs in a row, about; of more pairs, those that help most on the sample
+MOST_PAIRS = 4000
+_MANY_ROWS = (4_000, 12_000)  # in the sample, for knots and levels that are finer, twice
+_INTERVALS, _LEVELS = 16, 3  # for few rows
+_MOST_KNOTS, _MOST_LEVELS = 258, 5
+_USUAL = 0.75  # the share of a value that pairs leave out
 _PRIOR = 5.0  # rows that a bin is shrunk by when pairs are compared
 _SWEEPS = 3
+_OF_KNOTS = 0.5  # the root mean square length of the knots beside pairs, of which the others have 1
 _MOST_COMPARED = 64  # columns, those that help most alone
 
 
 @dataclass(frozen=True)
 class LiftedColumn:
-    """A column with its knots and the edges of its bins; a category has none.
+    """A column with its knots; a category has none.
 
-    ``edges`` are those of the ``2**depth`` leaves of a tree of bins, depth by depth of about equal
-    numbers of rows; an edge that no number reaches fills the place of one that there is not.
+    Attributes
+    ----------
+    name : str
+    knots : tuple of float
+        At quantiles of the sample; a frequent value is a knot of its own.
+    levels : int
+        The number of levels of intervals at which it is paired: of 4, 8, ... intervals.
+    has_more : bool
+        Whether the sample has other values than the knots.
+    usual : float, str or None
+        The value of most rows, which pairs leave out.
 
-    >>> LiftedColumn.of_numbers("x", np.array([0.0, 0, 0, 1, 2, 3]), 4, 1)
-    LiftedColumn(name='x', knots=(0.0, 1.0, 2.0, 3.0), edges=(0.5,))
+    Examples
+    --------
+    >>> LiftedColumn.of_numbers("x", np.array([0.0, 0, 0, 1, 2, 3]), 4, 1).knots
+    (0.0, 1.0, 2.0, 3.0)
     """
 
     name: str
-    knots: Scale = ()
-    edges: Scale = ()
+    knots: tuple[float, ...] = ()
+    levels: int = 1
+    has_more: bool = False
+    usual: float | str | None = None
 
     @classmethod
-    def of_numbers(cls, name: str, numbers: Array, intervals: int, depth: int) -> LiftedColumn:
-        """The knots and edges of a sample of numbers, of which none is missing."""
-        values, counts = np.unique(numbers, return_counts=True)
-        knots = values[_starts(counts, intervals)]
+    def of_numbers(cls, name: str, numbers: Array, intervals: int, levels: int) -> LiftedColumn:
+        """The knots for a sample of numbers; missing ones are NaN."""
+        values, counts = np.unique(numbers[np.isfinite(numbers)], return_counts=True)
         if len(values) < 2:
             return cls(name)
-        if len(values) == 2:
-            depth = 1
+        starts = _starts(counts, intervals)
+        has_more = len(starts) < len(values)
         # The last interval ends at the largest value.
-        ends = () if len(knots) == len(values) else (float(values[-1]),)
-        edges = _tree(values, np.cumsum(counts), 0, len(values), depth)
-        return cls(name, (*knots.tolist(), *ends), tuple(edges))
+        if starts[-1] < len(values) - 1:
+            starts = np.append(starts, len(values) - 1)
+        if not has_more:
+            levels = min(levels, max(1, (len(values) - 2).bit_length() - COARSEST_BITS + 1))
+        usual = float(values[counts.argmax()]) if counts.max() > _USUAL * len(numbers) else None
+        return cls(name, tuple(values[starts].tolist()), levels, has_more, usual)
+
+    @classmethod
+    def of_categories(cls, name: str, codes: Array, levels: Sequence[str]) -> LiftedColumn:
+        """A category of these numbers of levels."""
+        counts = np.bincount(codes[codes >= 0], minlength=1)
+        most = int(counts.argmax())
+        return cls(name, usual=levels[most] if counts[most] > _USUAL * len(codes) else None)
 
     @property
     def is_number(self) -> bool:
         """Whether it holds numbers that are not all equal."""
-        return bool(self.edges)
+        return len(self.knots) > 1
 
     @property
-    def depth(self) -> int:
-        """The number of resolutions in which it is paired; 1 for categories."""
-        return (len(self.edges) + 1).bit_length() - 1 if self.edges else 1
-
-    @property
-    def resolutions(self) -> list[Scale]:
+    def resolutions(self) -> list[tuple[float, ...]]:
         """The knots, and those of each coarser resolution; none for two values or fewer."""
         if len(self.knots) < 3:
             return []
         layers, stride = [self.knots], 1 << STRIDE_BITS
         while (len(self.knots) - 1) // stride > 2:
-            layer = self.knots[:-1:stride]
-            layers.append((*layer, self.knots[-1]))
+            layers.append(self._every(stride))
             stride <<= STRIDE_BITS
         return layers
 
-    def bin_name(self, x: float, level: int) -> str:
-        """The bin of a number at a depth from 0, such as ``age 25..40``."""
-        if math.isnan(x):
-            return f"{self.name}=?"
-        level = min(level, self.depth - 1)
-        step = 1 << (self.depth - 1 - level)
-        edges = self.edges[step - 1 :: step]
-        code = int(np.searchsorted(edges, x, side="right"))
-        low = f"{edges[code - 1]:.6g}" if code else ""
-        high = f"{edges[code]:.6g}" if code < len(edges) and edges[code] < _LARGEST else ""
-        return f"{self.name} {low}..{high}"
+    def level(self, number: int) -> tuple[float, ...]:
+        """The knots of a level of pairs."""
+        return self._every(max(1, -(-(len(self.knots) - 1) // (1 << (COARSEST_BITS + number)))))
+
+    def bins(self, x: Array) -> Array:
+        """The intervals of numbers at the second level; a missing one has a bin of its own."""
+        knots = np.array(self.level(min(1, self.levels - 1)))
+        inner = knots[1:-1] if self.has_more else (knots[1:] + knots[:-1]) / 2
+        codes = np.searchsorted(inner, x, side="right")
+        codes[np.isnan(x)] = len(knots)
+        return codes
+
+    def parts(self, level: int) -> tuple[Array, list[str]]:
+        """The hashes and names of the parts of a number at a level."""
+        knots = self.level(level)
+        seeds = np.array([named_seed(self.name)])  # of an array, products may overflow
+        hashes = hashed_part(seeds, level + 1, np.arange(len(knots), dtype=np.uint64))
+        names = [f"{self.name}~{knot:.6g}" + "'" * (self.levels - 1 - level) for knot in knots]
+        if self.has_more and level + 1 == self.levels:
+            names = [f"{self.name} {low:.6g}..{high:.6g}" for low, high in pairwise(knots)] + names[
+                -1:
+            ]
+        return hashes, names
+
+    def _every(self, stride: int) -> tuple[float, ...]:
+        return (*self.knots[:-1:stride], self.knots[-1])
 
 
 class Lifted(NamedTuple):
@@ -102,79 +142,117 @@ class Lifted(NamedTuple):
 class TableLift:
     """What is added to the straight entries of a table; a model stores it.
 
-    The straight entries, the knots and the pairs are three blocks of about equal mean square
-    length, together of length 1.
-
     Attributes
     ----------
     columns : tuple of LiftedColumn
         The numbers that vary, and the categories.
     pairs : tuple of pairs of int
         The columns that are crossed, by their places in `columns`.
+    units : three floats
+        What the straight entries, those of knots and those of pairs are multiplied by: the blocks
+        have equal lengths (root mean square), or knots half of it beside pairs; together 1.
 
     Examples
     --------
     >>> numbers = {"a": np.arange(9.0), "b": np.arange(9.0) % 3}
-    >>> lift = TableLift.fit(numbers)
-    >>> lift.pairs, lift.entries, [len(c.knots) for c in lift.columns]
-    (((0, 1),), 3, [9, 3])
+    >>> lift = TableLift.fit(numbers, {})
+    >>> lift.pairs, [len(c.knots) for c in lift.columns]
+    (((0, 1),), [9, 3])
     """
 
     columns: tuple[LiftedColumn, ...]
     pairs: tuple[tuple[int, int], ...] = ()
+    units: tuple[float, ...] = (1.0, 1.0, 1.0)
 
     @classmethod
     def fit(
-        cls, numbers: Mapping[str, Array], names: Sequence[str] = (), *, pairs: bool = True
+        cls,
+        numbers: Mapping[str, Array],
+        categories: Mapping[str, tuple[Array, Sequence[str]]],
+        names: Sequence[str] = (),
+        labels: Array | None = None,
+        *,
+        pairs: bool = True,
     ) -> TableLift:
-        """The lift for a sample of numbers by column; missing ones are NaN.
+        """The lift for a sample.
 
-        `names` are those of all columns, in order: the others hold categories.
+        Parameters
+        ----------
+        numbers : dict of float arrays
+            Missing ones are NaN.
+        categories : dict of (int array, list of str)
+            The codes of rows, -1 for a missing value, and the level of each code.
+        names : sequence of str
+            All columns, in order.
+        labels : int array, optional
+            The class of each row, by which pairs are chosen if they are too many.
+        pairs : bool
+            Whether columns are crossed.
         """
         rows = max((len(x) for x in numbers.values()), default=0)
         finer = sum(rows >= many for many in _MANY_ROWS)
-        intervals, depth = _KNOTS << (STRIDE_BITS * finer), _DEPTH + finer
-        columns = []
-        for name in names or numbers:
-            if name not in numbers:
-                columns.append(LiftedColumn(name))
+        intervals, levels = _INTERVALS << (STRIDE_BITS * finer), _LEVELS + finer
+        columns: list[LiftedColumn] = []
+        for name in names or [*numbers, *categories]:
+            if name in categories:
+                columns.append(LiftedColumn.of_categories(name, *categories[name]))
                 continue
-            x = numbers[name]
-            column = LiftedColumn.of_numbers(name, x[np.isfinite(x)], intervals, depth)
-            columns += [column] if column.is_number else []
-        crossed = tuple(combinations(range(len(columns)), 2)) if pairs else ()
-        return cls(tuple(columns), crossed)
+            lifted = LiftedColumn.of_numbers(name, numbers[name], intervals, levels)
+            columns += [lifted] if lifted.is_number else []
+        lift = cls(tuple(columns))
+        if not pairs:
+            return lift
+        crossed = list(combinations(range(len(columns)), 2))
+        costs = lift._costs(crossed, numbers, categories)
+        if costs.sum() > MOST_ENTRIES or len(crossed) > MOST_PAIRS:
+            codes = [
+                column.bins(numbers[column.name])
+                if column.is_number
+                else frequent(categories[column.name][0])
+                for column in columns
+            ]
+            classes = np.zeros(len(codes[0]), np.int64) if labels is None else labels
+            crossed = best_pairs(np.array(codes), np.eye(int(classes.max()) + 1)[classes])
+            costs = lift._costs(crossed, numbers, categories)
+            crossed = crossed[: int(np.searchsorted(np.cumsum(costs), MOST_ENTRIES))]
+        return replace(lift, pairs=tuple(sorted(crossed[:MOST_PAIRS])))
 
-    @cached_property
-    def entries(self) -> int:
-        """How many entries of a row are of pairs."""
-        depths = [column.depth for column in self.columns]
-        return sum(max(depths[a], depths[b]) for a, b in self.pairs)
+    def _costs(self, pairs: Sequence[tuple[int, int]], numbers: Any, categories: Any) -> Array:
+        """About how many entries of a row each pair makes."""
+        parts = []
+        for c in self.columns:
+            if c.is_number:
+                x = numbers[c.name]
+                parts.append(2.0 * (1.0 if c.usual is None else 1.0 - np.mean(x == c.usual)))
+            else:
+                codes, levels = categories[c.name]
+                is_usual = codes == (levels.index(c.usual) if c.usual in levels else -2)
+                parts.append(1.0 - float(np.mean(is_usual)))
+        levels = [c.levels for c in self.columns]
+        return np.array([max(levels[a], levels[b]) * parts[a] * parts[b] for a, b in pairs])
 
-    @cached_property
-    def units(self) -> Array:
-        """What the entries of straight columns, of knots and of pairs are multiplied by."""
-        # Two shares f and 1 - f of a number have a mean squared length of about 2/3.
-        near = sum(len(column.resolutions) for column in self.columns) * 2 / 3
-        blocks = 1 + (near > 0) + (self.entries > 0)
-        sizes = np.array([1.0, max(near, 1.0), max(self.entries, 1)])
-        return (1.0 / np.sqrt(blocks * sizes)).astype(np.float32)
+    def balanced(self, straight: Array, values: Array, numbers: Any, places: Any) -> TableLift:
+        """The lift with units by these rows, for :meth:`rows`."""
+        plain = replace(self, units=(1.0, 1.0, 1.0))
+        (_, _, entries), owners = plain.rows(straight, values, numbers, places, 22, owners=True)
+        m, squares = straight.shape[1], entries.astype(np.float64) ** 2
+        blocks = np.digitize(owners, (m, m + len(self.columns)))
+        lengths = np.sqrt(np.bincount(blocks, squares, minlength=3) / len(straight))
+        shares = np.array([1.0, _OF_KNOTS if self.pairs else 1.0, 1.0]) * (lengths > 0)
+        units = shares / np.maximum(lengths, 1e-30) / math.sqrt(max(1.0, float(shares @ shares)))
+        return replace(self, units=tuple(units.astype(np.float32).tolist()))
 
     @property
     def common(self) -> float:
-        """The value that most entries have; 0 without pairs."""
-        return float(self.units[2]) if self.entries else 0.0
-
-    def of_pairs(self, pairs: Sequence[tuple[int, int]]) -> TableLift:
-        """The same lift with other pairs."""
-        return TableLift(self.columns, tuple(pairs))
+        """The value that many entries have; 0 without pairs."""
+        return self.units[2] if self.pairs else 0.0
 
     def rows(
         self,
         straight: Array,
         values: Array,
         numbers: Mapping[str, Array],
-        places: Mapping[str, tuple[int, int]],
+        places: Places,
         bits: int,
         owners: bool = False,
     ) -> Lifted:
@@ -182,23 +260,28 @@ class TableLift:
 
         `places` are, by column, its first straight entry and the hashed column of a missing value.
         """
-        plan, names = self._plan(places), [c.name for c in self.columns if c.is_number]
+        plan = self._plan(places, bits)
+        names = [c.name for c in self.columns if c.is_number]
         read = np.array([numbers[name] for name in names], np.float64)
         (n, m), d = straight.shape, len(self.columns)
-        near = 2 * sum(len(column.resolutions) for column in self.columns)
-        most = n * (m + near + self.entries)
+        near = 2 * sum(len(c.resolutions) for c in self.columns)
+        levels = [c.levels for c in self.columns]
+        sides = [1 + c.is_number for c in self.columns]
+        crossed = sum(max(levels[a], levels[b]) * sides[a] * sides[b] for a, b in self.pairs)
+        most = n * (m + near + crossed)
         columns, out = np.empty(most, np.uint32), np.empty(most, np.float32)
         by = np.empty(most if owners else 0, np.int32)
         indptr = np.zeros(n + 1, np.uint64)
-        scratch = np.empty((max(1, d), max(plan.depths, default=1)), np.uint64)
+        shape = (max(1, d), max(levels, default=1), 2)
         end = lift_rows(
             plan,
             straight,
             values,
             read.reshape(len(names), n),
             np.uint64((1 << bits) - 1),
-            self.units,
-            scratch,
+            np.array(self.units, np.float32),
+            np.zeros(shape, np.uint64),
+            np.empty(shape, np.float64),
             indptr,
             columns,
             out,
@@ -206,19 +289,26 @@ class TableLift:
         )
         return Lifted(Rows(indptr, columns[:end], out[:end]), by[:end])
 
-    def _plan(self, places: Mapping[str, tuple[int, int]]) -> Plan:
-        scales = [column for column in self.columns if column.is_number]
-        numbered = {column.name: i for i, column in enumerate(scales)}
-        sources = [numbered.get(c.name, -1 - places[c.name][0]) for c in self.columns]
-        knots = [column.knots if column.resolutions else () for column in scales]
-        edges = [column.edges for column in scales]
+    def _plan(self, places: Places, bits: int) -> Plan:
+        scales = [c for c in self.columns if c.is_number]
+        numbered = {c.name: i for i, c in enumerate(scales)}
+        knots = [x for c in scales for x in c.knots]
+        usual = [
+            column([f"{c.name}={c.usual}"], bits) if isinstance(c.usual, str) else c.usual
+            for c in self.columns
+        ]
         return Plan(
-            np.array([named_seed(column.name) for column in self.columns], np.uint64),
-            np.array(sources, np.int64),
-            np.array([places[column.name][1] for column in self.columns], np.uint32),
-            *_flat(knots),
-            *_flat(edges),
-            np.array([column.depth for column in self.columns], np.int64),
+            np.array([named_seed(c.name) for c in self.columns], np.uint64),
+            np.array(
+                [numbered.get(c.name, -1 - places[c.name][0]) for c in self.columns], np.int64
+            ),
+            np.array([places[c.name][1] for c in self.columns], np.uint32),
+            np.array([np.nan if x is None else x for x in usual], np.float64),
+            np.array([c.levels for c in self.columns], np.int64),
+            np.array([c.has_more for c in self.columns], bool),
+            np.array([bool(c.resolutions) for c in self.columns], bool),
+            np.array(knots, np.float64),
+            np.cumsum([0, *(len(c.knots) for c in scales)]).astype(np.int64),
             np.array(self.pairs, np.int64).reshape(-1, 2),
         )
 
@@ -226,32 +316,39 @@ class TableLift:
         """The names of the hashed columns of knots."""
         names: dict[int, str] = {}
         mask = np.uint64((1 << bits) - 1)
-        for column in self.columns:
-            seeds = np.array([named_seed(column.name)])  # of an array, products may overflow
-            for resolution, knots in enumerate(column.resolutions):
-                hashes = (
-                    hashed_part(seeds, KNOT + resolution, np.arange(len(knots), dtype=np.uint64))
-                    & mask
-                )
-                named = [f"{column.name}~{knot:.6g}" + "'" * resolution for knot in knots]
+        for c in self.columns:
+            seeds = np.array([named_seed(c.name)])  # of an array, products may overflow
+            for resolution, knots in enumerate(c.resolutions):
+                numbers = np.arange(len(knots), dtype=np.uint64)
+                hashes = hashed_part(seeds, KNOT + resolution, numbers) & mask
+                named = [f"{c.name}~{knot:.6g}" + "'" * resolution for knot in knots]
                 names |= dict(zip(hashes.tolist(), named, strict=True))
         return names
 
-    def pair_name(self, entry: int, cells: Mapping[str, Any], numbers: Mapping[str, float]) -> str:
-        """The name of an entry of pairs in a row, such as ``age 25..40 × job=tech``."""
-        for pair in self.pairs:
-            one, other = (self.columns[c] for c in pair)
-            depth = max(one.depth, other.depth)
-            if entry < depth:
-                break
-            entry -= depth
-        bins = [
-            column.bin_name(numbers[column.name], entry)
-            if column.is_number
-            else f"{column.name}={cells[column.name]}"
-            for column in (one, other)
-        ]
-        return " × ".join(bins)
+    def pair_names(
+        self, levels: Mapping[str, Mapping[str, int]], bits: int, sought: Array
+    ) -> dict[int, str]:
+        """The names of those of the sought hashed columns that are of pairs.
+
+        `levels` are the straight hashed columns of the levels of each category, by their names, and
+        those of missing values.
+        """
+        parts, names = [], dict[int, str]()
+        for c in self.columns:
+            seeds = np.array([named_seed(c.name)])
+            codes = np.array([*levels[c.name].values()], np.uint64)
+            others = hashed_part(seeds, 0, codes), [f"{c.name}={x}" for x in levels[c.name]]
+            near = [c.parts(level) for level in range(c.levels if c.is_number else 0)]
+            joined = [(np.append(h, others[0]), [*n, *others[1]]) for h, n in near]
+            parts.append(joined or [others])
+        for a, b in self.pairs:
+            for level in range(max(len(parts[a]), len(parts[b]))):
+                one, named = parts[a][min(level, len(parts[a]) - 1)]
+                other, others = parts[b][min(level, len(parts[b]) - 1)]
+                hashes = hashed_pair(one[:, None], other) & np.uint64((1 << bits) - 1)
+                for i, j in np.argwhere(np.isin(hashes, sought)).tolist():
+                    names[int(hashes[i, j])] = f"{named[i]} × {others[j]}"
+        return names
 
     def owner(self, number: int) -> str:
         """The name of a column, or of a pair ``a × b``: those come after the columns."""
@@ -267,34 +364,35 @@ class TableLift:
     def from_json(cls, plain: Any) -> TableLift:
         """The lift from :meth:`to_json`; anything else raises ValueError.
 
-        >>> lift = TableLift.fit({"a": np.arange(9.0)}, ["a", "b"])
+        >>> lift = TableLift.fit({"a": np.arange(9.0)}, {"b": (np.zeros(9, int), ["x"])})
         >>> TableLift.from_json(lift.to_json()) == lift
         True
         """
         try:
             columns = tuple(
-                LiftedColumn(str(c["name"]), _scale(c["knots"]), _scale(c["edges"]))
+                LiftedColumn(c["name"], _finite(c["knots"]), c["levels"], c["has_more"], c["usual"])
                 for c in plain["columns"]
             )
-            pairs = tuple((a, b) for a, b in plain["pairs"])
+            pairs, units = tuple((a, b) for a, b in plain["pairs"]), _finite(plain["units"])
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"the lift cannot be read: {error!r}") from None
-        for column in columns:
-            leaves = len(column.edges) + 1
-            if leaves & (leaves - 1) or leaves > 1 << _MOST_DEPTH:
-                raise ValueError(f"{column.name} has {leaves} bins")
-            if any(b <= a for a, b in pairwise(column.knots)) or len(column.knots) > _MOST_KNOTS:
-                raise ValueError(f"the knots of {column.name} do not increase, or are too many")
-            if any(b < a for a, b in pairwise(column.edges)):
-                raise ValueError(f"the edges of {column.name} do not increase")
+        for c in columns:
+            if any(b <= a for a, b in pairwise(c.knots)) or len(c.knots) > _MOST_KNOTS:
+                raise ValueError(f"the knots of {c.name} do not increase, or are too many")
+            usual = type(c.usual) is (float if c.is_number else str) or c.usual is None
+            is_sound = type(c.name) is str and type(c.levels) is int and usual
+            if not is_sound or not 1 <= c.levels <= _MOST_LEVELS or type(c.has_more) is not bool:
+                raise ValueError(f"the column {c.name} makes no sense")
         sound = all(type(a) is type(b) is int and 0 <= a < b < len(columns) for a, b in pairs)
         if not sound or len(pairs) > MOST_PAIRS:
             raise ValueError("the pairs are not pairs of columns")
-        return cls(columns, pairs)
+        if len(units) != 3 or min(units) < 0:
+            raise ValueError("there are three units, none below zero")
+        return cls(columns, pairs, units)
 
 
 def best_pairs(codes: Array, targets: Array, most: int = MOST_PAIRS) -> list[tuple[int, int]]:
-    """The pairs of columns that explain most of what the columns alone leave, on a sample.
+    """The pairs of columns that explain most of what the columns alone leave, the best first.
 
     Parameters
     ----------
@@ -329,7 +427,7 @@ def best_pairs(codes: Array, targets: Array, most: int = MOST_PAIRS) -> list[tup
         _gain(codes[a] * sizes[b] + codes[b], int(sizes[a] * sizes[b]), residuals) for a, b in pairs
     ]
     best = np.argsort(-np.array(gains), kind="stable")[:most]
-    return [pairs[i] for i in sorted(best.tolist())]
+    return [pairs[i] for i in best.tolist()]
 
 
 def _sums(code: Array, size: int, residuals: Array) -> tuple[Array, Array]:
@@ -347,16 +445,19 @@ def _gain(code: Array, size: int, residuals: Array) -> float:
     return float((sums**2 / counts[:, None]).sum())
 
 
-def _scale(numbers: Any) -> Scale:
-    scale = tuple(float(x) for x in numbers)
-    if not all(math.isfinite(x) for x in scale):
-        raise ValueError("a scale is not finite")
-    return scale
+def _finite(numbers: Any) -> tuple[float, ...]:
+    finite = tuple(float(x) for x in numbers)
+    if not all(math.isfinite(x) for x in finite):
+        raise ValueError("a number is not finite")
+    return finite
 
 
-def _flat(scales: Sequence[Scale]) -> tuple[Array, Array]:
-    ends = np.cumsum([0, *(len(scale) for scale in scales)])
-    return np.array([x for scale in scales for x in scale], np.float64), ends.astype(np.int64)
+def frequent(codes: Array, most: int = 32) -> Array:
+    """Codes numbered by falling frequency; the rare ones share the last number."""
+    values, numbered, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    ranks = np.empty(len(values), np.int64)
+    ranks[np.argsort(-counts, kind="stable")] = np.arange(len(values))
+    return np.minimum(ranks, most - 1)[numbered]
 
 
 def _starts(counts: Array, intervals: int) -> Array:
@@ -385,22 +486,3 @@ def _cut(cumulated: Array, start: int, target: float) -> int:
     end = int(np.searchsorted(cumulated, target))
     after = cumulated[min(end, len(cumulated) - 1)]
     return end if end > start and target - cumulated[end - 1] <= after - target else end + 1
-
-
-def _tree(values: Array, cumulated: Array, start: int, end: int, depth: int) -> list[float]:
-    """The edges of ``2**depth`` bins of the values from `start` to `end`."""
-    if depth == 0:
-        return []
-    before = int(cumulated[start - 1]) if start else 0
-    cut = _cut(cumulated, start, (before + int(cumulated[end - 1])) / 2)
-    if cut >= end:  # a single value, or a most frequent last one: cut before the last
-        cut = max(end - 1, start + 1)
-    if cut >= end:  # everything is to the left of an edge that no number of this bin reaches
-        above = _LARGEST if end == len(values) else _between(values, end)
-        return [above] * ((1 << depth) - 1)
-    left = _tree(values, cumulated, start, cut, depth - 1)
-    return [*left, _between(values, cut), *_tree(values, cumulated, cut, end, depth - 1)]
-
-
-def _between(values: Array, i: int) -> float:
-    return float(values[i - 1] / 2 + values[i] / 2)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import column
-from rosenblatt.lifts.tables import MOST_PAIRS, Array, Lifted, TableLift, best_pairs
+from rosenblatt.lifts.tables import Array, Lifted, TableLift
 
 _BITS = 22
 
@@ -61,13 +61,14 @@ class Lift(TransformerMixin, BaseEstimator):
             self.feature_names_in_ = np.array(names, dtype=object)
         by_name = dict(zip(names, cells, strict=True))
         numbers = {name: cell for name, cell in by_name.items() if cell.dtype != object}
-        self.lift_ = TableLift.fit(numbers, names, pairs=self.kind == "pairs")
-        if len(self.lift_.pairs) > MOST_PAIRS:
-            self.lift_ = self.lift_.of_pairs(self._best_pairs(by_name, y))
+        levels = {name: _levels(x) for name, x in by_name.items() if name not in numbers}
+        classes = None if y is None else np.unique(np.asarray(y), return_inverse=True)[1]
+        self.lift_ = TableLift.fit(numbers, levels, names, classes, pairs=self.kind == "pairs")
         self._scales = {name: _mean_and_scale(x) for name, x in numbers.items()}
-        straight, lifted = self._lifted(by_name)
+        self.lift_ = self.lift_.balanced(*self._straight(by_name))
+        lifted = self._lifted(by_name)
         self._columns = np.unique(lifted.rows.indices)
-        self._names = self._spelled(by_name, straight, lifted)
+        self._names = self._spelled({name: names for name, (_, names) in levels.items()})
         return self
 
     def transform(self, X: Any) -> sparse.csr_array:
@@ -80,7 +81,7 @@ class Lift(TransformerMixin, BaseEstimator):
                 "features as input."
             )
         names = [*getattr(self, "feature_names_in_", _numbered(len(names)))]
-        _, lifted = self._lifted(dict(zip(names, cells, strict=True)))
+        lifted = self._lifted(dict(zip(names, cells, strict=True)))
         indptr, columns, values = lifted.rows
         numbering = Numbering(1 << _BITS, self._columns)
         places = numbering.places_of(columns)
@@ -110,8 +111,12 @@ class Lift(TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
         return tags
 
-    def _lifted(self, cells: dict[str, Array]) -> tuple[Array, Lifted]:
-        """The straight entries of rows, and the lifted rows."""
+    def _lifted(self, cells: dict[str, Array]) -> Lifted:
+        """The lifted rows."""
+        return self.lift_.rows(*self._straight(cells), _BITS)
+
+    def _straight(self, cells: dict[str, Array]) -> tuple[Array, Array, Any, Any]:
+        """The straight entries of rows, their values, the numbers, and where columns are."""
         n, m = len(next(iter(cells.values()))), len(cells)
         straight = np.empty((n, m), np.uint32)
         values = np.full((n, m), 1.0 / math.sqrt(m), np.float32)
@@ -124,43 +129,22 @@ class Lift(TransformerMixin, BaseEstimator):
                 straight[:, j] = np.where(np.isnan(x), gone, column([f"{name}="], _BITS))
                 values[:, j] *= np.where(np.isnan(x), 1.0, (x - mean) / scale)
             else:
-                levels = [_level(value) for value in cell]
-                hashed = {level: column([f"{name}={level}"], _BITS) for level in set(levels)}
-                straight[:, j] = [hashed[level] for level in levels]
+                codes, levels = _levels(cell)
+                hashed = [column([f"{name}={level}"], _BITS) for level in levels]
+                straight[:, j] = np.array([*hashed, gone], np.uint32)[codes]
         numbers = {name: cells[name].astype(float) for name in self._scales}
-        return straight, self.lift_.rows(straight, values, numbers, places, _BITS)
+        return straight, values, numbers, places
 
-    def _best_pairs(self, cells: dict[str, Array], y: Any) -> list[tuple[int, int]]:
-        codes = []
-        for c in self.lift_.columns:
-            cell = cells[c.name]
-            if c.is_number:
-                values: Array = np.searchsorted(c.edges, np.nan_to_num(cell, nan=np.inf))
-            else:
-                values = np.array([_level(value) for value in cell])
-            codes.append(np.unique(values, return_inverse=True)[1])
-        classes = np.unique(np.zeros(len(codes[0])) if y is None else y, return_inverse=True)[1]
-        return best_pairs(np.array(codes), np.eye(classes.max() + 1)[classes])
-
-    def _spelled(self, cells: dict[str, Array], straight: Array, lifted: Lifted) -> dict[int, str]:
+    def _spelled(self, levels: dict[str, list[str]]) -> dict[int, str]:
         """The names of the columns of rows."""
-        spelled, entries = self.lift_.knot_names(_BITS), self.lift_.entries
-        for j, (name, cell) in enumerate(cells.items()):
-            hashed, first = np.unique(straight[:, j], return_index=True)
-            levels = {at: _level(cell[i]) for at, i in zip(hashed.tolist(), first, strict=True)}
-            is_number = name in self._scales
-            for at, level in levels.items():
-                spelled[at] = name if is_number and level != "?" else f"{name}={level}"
-        # The entries of pairs come last in each row.
-        ends = lifted.rows.indptr[1:].astype(np.int64)
-        pairs = lifted.rows.indices[ends[:, None] - entries + np.arange(entries)]
-        hashed, first = np.unique(pairs.ravel(), return_index=True)
-        for at, place in zip(hashed.tolist(), first.tolist(), strict=True):
-            row, entry = divmod(place, entries)
-            levels = {name: _level(cell[row]) for name, cell in cells.items()}
-            numbers = {name: cells[name][row] for name in self._scales}
-            spelled[at] = self.lift_.pair_name(entry, levels, numbers)
-        return spelled
+        spelled, hashed = self.lift_.knot_names(_BITS), dict[str, dict[str, int]]()
+        for name in [*self._scales, *levels]:
+            named = [*levels.get(name, ()), "?"]
+            hashed[name] = {x: column([f"{name}={x}"], _BITS) for x in named}
+            spelled |= {at: f"{name}={x}" for x, at in hashed[name].items()}
+            if name in self._scales:
+                spelled[column([f"{name}="], _BITS)] = name
+        return spelled | self.lift_.pair_names(hashed, _BITS, self._columns)
 
 
 def _columns(X: Any) -> tuple[list[str], list[Array]]:
@@ -196,9 +180,11 @@ def _typed(cell: Array) -> Array:
     return cell.astype(object)
 
 
-def _level(value: Any) -> str:
-    """A category as text; a missing one is ``?``."""
-    return "?" if value is None or value != value else str(value)
+def _levels(cell: Array) -> tuple[Array, list[str]]:
+    """The codes of categories, -1 for a missing one, and their names."""
+    spelled = [None if x is None or x != x else str(x) for x in cell]
+    numbers = {x: i for i, x in enumerate(dict.fromkeys(x for x in spelled if x is not None))}
+    return np.array([-1 if x is None else numbers[x] for x in spelled]), list(numbers)
 
 
 def _mean_and_scale(x: Array) -> tuple[float, float]:

@@ -321,6 +321,14 @@ class Model:
             tuple(cuts.tolist()),
         )
 
+    def table(self, X: Any) -> Any:
+        """Rows as an Arrow table with the columns of the model."""
+        return self._table(X)
+
+    def places_of(self, columns: Array) -> Array:
+        """The place of each hashed column among the weights; -1 if it has none."""
+        return self._numbering.places_of(columns)
+
     def _one_row(self, row: Any) -> tuple[Rows, Any]:
         """The features of one row, and the table with their names or None."""
         if self.features.origin == "svmlight":

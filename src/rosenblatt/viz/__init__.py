@@ -11,6 +11,7 @@ from rosenblatt.viz.contradiction import ContradictionDisplay
 from rosenblatt.viz.margins import MarginsDisplay
 from rosenblatt.viz.progress import ComparisonDisplay, EpochsDisplay
 from rosenblatt.viz.proof import BoundsDisplay, ProofDisplay
+from rosenblatt.viz.shapes import ShapeDisplay
 from rosenblatt.viz.weights import TopWordsDisplay, WeightSpaceDisplay
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "EpochsDisplay",
     "MarginsDisplay",
     "ProofDisplay",
+    "ShapeDisplay",
     "TopWordsDisplay",
     "WeightSpaceDisplay",
     "animate",
