@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -16,8 +17,12 @@ _MOST_ROWS = 8192  # of the sample, to compare pairs and blocks on
 _MOST_CLASSES = 16  # the most frequent ones, to compare pairs
 
 
-def lifted(features: Features, sample: pa.Table, kind: str) -> Features:
+def lifted(
+    features: Features, sample: pa.Table, kind: str, alone: Collection[str] = ()
+) -> Features:
     """The features with a lift that is fitted to a sample of rows: none, knots, or pairs too.
+
+    Columns that stand `alone` are in no pair.
 
     >>> from rosenblatt.data.columns import Column
     >>> table = pa.table({"x": [1.0, 2.0, 3.0, 4.0], "job": ["a", "b", "a", "b"]})
@@ -32,9 +37,8 @@ def lifted(features: Features, sample: pa.Table, kind: str) -> Features:
     numbers = {c.name: c.numbers(sample[c.name], words)[0] for c in columns if c.kind == "number"}
     categories = {c.name: features.levels(sample, c) for c in columns if c.kind == "category"}
     names = [c.name for c in columns]
-    lift = TableLift.fit(
-        numbers, categories, names, _labels(features, sample), pairs=kind == "pairs"
-    )
+    labels, pairs = _labels(features, sample), kind == "pairs"
+    lift = TableLift.fit(numbers, categories, names, labels, pairs=pairs, alone=alone)
     return features.with_lift(lift, sample[:_MOST_ROWS])
 
 

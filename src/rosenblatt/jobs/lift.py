@@ -20,6 +20,7 @@ from rosenblatt.data.cells import label_strings
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.data.lifting import KINDS, lifted
 from rosenblatt.data.readers import TableReader
+from rosenblatt.jobs.monotone import directions, kept_weights
 from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.jobs.rows import FileRows
 from rosenblatt.jobs.run import Run
@@ -51,13 +52,14 @@ class LiftTrial:
 def lift_source(source: Source, options: TrainOptions) -> tuple[Features, list[LiftTrial]]:
     """The features of a source with the lift that options ask for, and what was compared."""
     features = source.features
+    alone = directions(options, features)
     if options.lift == "none" or features.origin != "table" or features.lift is not None:
         return features, []
     if options.lift == "auto" and (not features.is_plain_table or features.multilabel):
         return features, []
     sample = source.sample()
     if options.lift != "auto":
-        return lifted(features, sample, options.lift), []
+        return lifted(features, sample, options.lift, alone), []
     return _chosen(source, sample, options)
 
 
@@ -75,7 +77,7 @@ def _chosen(
         return features, []
     candidates = {"none": features}
     for kind in KINDS[1:]:
-        form = lifted(features, sample, kind)
+        form = lifted(features, sample, kind, directions(options, features))
         lift = form.lift
         adds = lift is not None and (lift.pairs or any(c.resolutions for c in lift.columns))
         if adds and form not in candidates.values():
@@ -139,9 +141,8 @@ def _trial(
         data, plan = next(run.phases())
         for _ in run_epochs(run.learner, data, plan, run.progress):
             pass
-        best = None if run.progress.kept is None else run.progress.kept.weights
         scored = run.rows.held_out_scores(
-            run.learner, best, bool(run.options.average), classes, len(valid)
+            run.learner, kept_weights(run), bool(run.options.average), classes, len(valid)
         )
     assert scored is not None, "validation rows were given"
     scores, truth, _ = scored

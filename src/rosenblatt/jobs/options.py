@@ -224,6 +224,16 @@ class TrainOptions:
         "rows of a sample, for tables without text.",
         default="auto", choices=("auto", "none", "knots", "pairs"),
     )
+    increasing: Iterable[str] | None = _option(
+        SETTING, FEATURES,
+        "A column of numbers with which the score of the second of two classes never falls, all "
+        "else being equal. It is in no pair.",
+        given_as=list[str], metavar="COLUMN",
+    )
+    decreasing: Iterable[str] | None = _option(
+        SETTING, FEATURES, "The same for a column with which it never rises.",
+        given_as=list[str], metavar="COLUMN",
+    )
     valid: Any = _option(
         RUN, LEARNING,
         "Validation files, or rows, which decide the number of epochs instead of held-out rows.",
@@ -391,6 +401,11 @@ class TrainOptions:
     def __post_init__(self) -> None:
         """Check each option by itself."""
         object.__setattr__(self, "class_weight", class_weights(self.class_weight))
+        for name in ("increasing", "decreasing"):
+            columns = getattr(self, name)
+            if columns is not None:
+                columns = (columns,) if isinstance(columns, str) else tuple(columns)
+                object.__setattr__(self, name, columns or None)
         if self.order is not None:
             object.__setattr__(self, "order", tuple(map(str, self.order)))
             object.__setattr__(self, "ordered", True)
@@ -432,6 +447,9 @@ class TrainOptions:
             raise OptionError("shards are for workers: give both, or neither")
         if self.tune is not None:
             self._check_tuning()
+        for name in ("ordered", "workers", "start"):
+            if (self.increasing or self.decreasing) and getattr(self, name):
+                raise OptionError(f"increasing columns and {name} exclude each other: drop one")
         for name in ("tune", "workers", "start", "class_weight", "target", "multiclass"):
             if self.ordered and getattr(self, name) is not None:
                 raise OptionError(

@@ -16,6 +16,7 @@ from rosenblatt.atomic_files import check_output
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.errors import OptionError, listed, shown
 from rosenblatt.jobs.evaluate import curves
+from rosenblatt.jobs.monotone import kept_weights
 from rosenblatt.jobs.ordered import ordered_model
 from rosenblatt.kernels.packing import used_places
 from rosenblatt.kernels.rows import NEAR
@@ -105,9 +106,8 @@ class HeldOut:
             calibration = Calibration.fit(
                 scores, truth, len(names), options.calibrate, weights, fewest=2
             )
-        best = None if run.progress.kept is None else run.progress.kept.weights
         scored = run.rows.held_out_scores(
-            run.learner, best, bool(options.average), names, _MOST_SCORES // len(names)
+            run.learner, kept_weights(run), bool(options.average), names, _MOST_SCORES // len(names)
         )
         if scored is None:
             return cls(calibration)
@@ -224,8 +224,8 @@ def trained_model(run: Run) -> Model:
 
 def _model_weights(run: Run) -> tuple[np.ndarray, np.ndarray]:
     """The weights (features, problems) and biases of the model: kept, averaged or last ones."""
-    best = run.progress.kept
-    weights, bias = run.learner.weights(run.options.average) if best is None else best.weights
+    best = kept_weights(run)
+    weights, bias = run.learner.weights(run.options.average) if best is None else best
     return np.ascontiguousarray(weights.T), bias
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
@@ -24,7 +24,8 @@ from rosenblatt.kernels.text import Rows, column, named_seed
 
 Array = npt.NDArray[Any]
 Places = Mapping[str, tuple[int, int]]
-MOST_ENTRIES = 1200.0  # of pairs in a row, about; of more pairs, those that help most on the sample
+# Of pairs in a row, about; of more pairs, those that help most on the sample.
+_MOST_ENTRIES = (1200.0, 1200.0, 400.0)  # for few, many and very many rows
 MOST_PAIRS = 4000
 _MANY_ROWS = (4_000, 12_000)  # in the sample, for knots and levels that are finer, twice
 _INTERVALS, _LEVELS = 16, 3  # for few rows
@@ -127,6 +128,13 @@ class LiftedColumn:
             ]
         return hashes, names
 
+    def knot_hashes(self, resolution: int, bits: int) -> Array:
+        """The hashed columns of the knots of a resolution."""
+        seeds = np.array([named_seed(self.name)])  # of an array, products may overflow
+        numbers = np.arange(len(self.resolutions[resolution]), dtype=np.uint64)
+        hashes = hashed_part(seeds, KNOT + resolution, numbers) & np.uint64((1 << bits) - 1)
+        return np.asarray(hashes.astype(np.uint32))
+
     def _every(self, stride: int) -> tuple[float, ...]:
         return (*self.knots[:-1:stride], self.knots[-1])
 
@@ -173,6 +181,7 @@ class TableLift:
         labels: Array | None = None,
         *,
         pairs: bool = True,
+        alone: Collection[str] = (),
     ) -> TableLift:
         """The lift for a sample.
 
@@ -188,6 +197,8 @@ class TableLift:
             The class of each row, by which pairs are chosen if they are too many.
         pairs : bool
             Whether columns are crossed.
+        alone : collection of str
+            The columns that are in no pair.
         """
         rows = max((len(x) for x in numbers.values()), default=0)
         finer = sum(rows >= many for many in _MANY_ROWS)
@@ -202,9 +213,10 @@ class TableLift:
         lift = cls(tuple(columns))
         if not pairs:
             return lift
-        crossed = list(combinations(range(len(columns)), 2))
+        others = [i for i, c in enumerate(columns) if c.name not in alone]
+        crossed = list(combinations(others, 2))
         costs = lift._costs(crossed, numbers, categories)
-        if costs.sum() > MOST_ENTRIES or len(crossed) > MOST_PAIRS:
+        if costs.sum() > _MOST_ENTRIES[finer] or len(crossed) > MOST_PAIRS:
             codes = [
                 column.bins(numbers[column.name])
                 if column.is_number
@@ -212,9 +224,10 @@ class TableLift:
                 for column in columns
             ]
             classes = np.zeros(len(codes[0]), np.int64) if labels is None else labels
-            crossed = best_pairs(np.array(codes), np.eye(int(classes.max()) + 1)[classes])
+            best = best_pairs(np.array(codes), np.eye(int(classes.max()) + 1)[classes])
+            crossed = [pair for pair in best if {*pair} <= {*others}]
             costs = lift._costs(crossed, numbers, categories)
-            crossed = crossed[: int(np.searchsorted(np.cumsum(costs), MOST_ENTRIES))]
+            crossed = crossed[: int(np.searchsorted(np.cumsum(costs), _MOST_ENTRIES[finer]))]
         return replace(lift, pairs=tuple(sorted(crossed[:MOST_PAIRS])))
 
     def _costs(self, pairs: Sequence[tuple[int, int]], numbers: Any, categories: Any) -> Array:
@@ -315,14 +328,10 @@ class TableLift:
     def knot_names(self, bits: int) -> dict[int, str]:
         """The names of the hashed columns of knots."""
         names: dict[int, str] = {}
-        mask = np.uint64((1 << bits) - 1)
         for c in self.columns:
-            seeds = np.array([named_seed(c.name)])  # of an array, products may overflow
             for resolution, knots in enumerate(c.resolutions):
-                numbers = np.arange(len(knots), dtype=np.uint64)
-                hashes = hashed_part(seeds, KNOT + resolution, numbers) & mask
                 named = [f"{c.name}~{knot:.6g}" + "'" * resolution for knot in knots]
-                names |= dict(zip(hashes.tolist(), named, strict=True))
+                names |= dict(zip(c.knot_hashes(resolution, bits).tolist(), named, strict=True))
         return names
 
     def pair_names(
