@@ -3,9 +3,9 @@ A table's score, column by column
 =================================
 
 `rosenblatt train` makes curves of single columns and surfaces of two, and the score of a row is
-their sum. The most important parts come first; the number in a title is the mean size of the part. Grey:
-where the rows are. Here the rows are generated so that one knows what should come out: a wave of
-*hour*, a step of *load*, a saddle of *north* and *east*, and a column that does nothing.
+their sum. The most important parts come first; the number in a title is the mean size of the part.
+Grey: where the rows are. Here the rows are generated so that one knows what should come out: a wave
+of *hour*, a step of *load*, a saddle of *north* and *east*, and a column that does nothing.
 """
 
 import numpy as np
