@@ -346,10 +346,10 @@ class TableLift:
         for c in self.columns:
             seeds = np.array([named_seed(c.name)])
             codes = np.array([*levels[c.name].values()], np.uint64)
-            others = hashed_part(seeds, 0, codes), [f"{c.name}={x}" for x in levels[c.name]]
+            codes, coded = hashed_part(seeds, 0, codes), [f"{c.name}={x}" for x in levels[c.name]]
             near = [c.parts(level) for level in range(c.levels if c.is_number else 0)]
-            joined = [(np.append(h, others[0]), [*n, *others[1]]) for h, n in near]
-            parts.append(joined or [others])
+            joined = [(np.append(h, codes), [*n, *coded]) for h, n in near]
+            parts.append(joined or [(codes, coded)])
         for a, b in self.pairs:
             for level in range(max(len(parts[a]), len(parts[b]))):
                 one, named = parts[a][min(level, len(parts[a]) - 1)]
