@@ -28,3 +28,13 @@ MEMBERS |= {
     for name, rule in rules().items()
     if name not in (*MEMBERS, "perceptron")
 }
+
+
+def weights_of(model):
+    """The weights that an estimator predicts with: of classes, or of the pairs that vote."""
+    return model.pair_coef_ if hasattr(model, "pair_coef_") else model.coef_
+
+
+def offsets_of(model):
+    """The offsets that an estimator predicts with: of classes, or of the pairs that vote."""
+    return model.pair_intercept_ if hasattr(model, "pair_coef_") else model.intercept_

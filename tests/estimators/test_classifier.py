@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.metrics import brier_score_loss
 from sklearn.model_selection import cross_val_predict, cross_validate
+from tests.members import weights_of
 
 from rosenblatt import AROW, KernelPerceptron, Perceptron, load, save
 from rosenblatt.errors import ModelFormatError
@@ -76,7 +77,7 @@ def test_given_validation_rows_are_the_ones_that_count():
     model = Perceptron(calibrate="sigmoid", tol=None, max_iter=5, random_state=0)
     held = model.fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:])
     plain = Perceptron(tol=None, max_iter=5, random_state=0).fit(X[:400], y[:400])
-    assert np.array_equal(held.coef_, plain.coef_)
+    assert np.array_equal(weights_of(held), weights_of(plain))
     assert held.calibration_.rows == 200
 
 
@@ -90,7 +91,7 @@ def test_partial_fit_goes_on_with_scores_of_rows_it_had_not_seen():
         model.partial_fit(X[start : start + 50], y[start : start + 50])
     assert model.calibration_.rows == 899  # all but the first, which nothing was known of
     plain = Perceptron(keep="average").partial_fit(X, y, classes=[0, 1, 2])
-    assert np.array_equal(model.coef_, plain.coef_)
+    assert np.array_equal(weights_of(model), weights_of(plain))
     assert model.predict_proba(X).shape == (900, 3)
 
 
@@ -129,7 +130,9 @@ def test_kernel_perceptron_goes_on_by_partial_fit():
 def test_few_rows_are_cross_fitted(method, n):
     X, y = rows(3, n)
     model = Perceptron(calibrate=method, random_state=0).fit(X, y)
-    assert np.array_equal(model.coef_, Perceptron(calibrate=None, random_state=0).fit(X, y).coef_)
+    assert np.array_equal(
+        weights_of(model), weights_of(Perceptron(calibrate=None, random_state=0).fit(X, y))
+    )
     assert model.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
     assert model.calibration_.rows == n
 

@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_digits, load_iris
 from sklearn.utils.validation import validate_data
+from tests.members import offsets_of, weights_of
 
 from rosenblatt import KernelPerceptron, Perceptron
 from rosenblatt.estimators import _input
@@ -137,14 +138,14 @@ def test_every_kind_of_matrix_gives_the_same_model(convert):
     X, y = DIGITS
     plain = Perceptron.textbook(random_state=0, max_iter=3).fit(X, y)
     other = Perceptron.textbook(random_state=0, max_iter=3).fit(convert(X), y)
-    assert np.array_equal(plain.coef_, other.coef_)
+    assert np.array_equal(weights_of(plain), weights_of(other))
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
 def test_single_precision_stays_single(convert):
     X, y = DIGITS
     model = Perceptron.textbook(max_iter=2, keep="average").fit(convert(X.astype(np.float32)), y)
-    assert model.coef_.dtype == model.intercept_.dtype == np.float32
+    assert weights_of(model).dtype == offsets_of(model).dtype == np.float32
     assert model.decision_function(X[:3].astype(np.float32)).dtype == np.float32
 
 
@@ -156,7 +157,7 @@ def test_memory_mapped_rows_are_not_copied(tmp_path):
     assert np.shares_memory(examples_of(rows, labels).rows.X, mapped)
     plain = Perceptron.textbook(max_iter=2, random_state=0).fit(X.astype(np.float32), y)
     from_disk = Perceptron.textbook(max_iter=2, random_state=0).fit(mapped, y)
-    assert np.array_equal(from_disk.coef_, plain.coef_)
+    assert np.array_equal(weights_of(from_disk), weights_of(plain))
 
 
 def test_names_of_columns_are_kept_and_checked():

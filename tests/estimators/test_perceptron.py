@@ -2,14 +2,17 @@
 
 import math
 import pickle
+from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
+from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import Perceptron as TheirPerceptron
 from sklearn.model_selection import GridSearchCV, train_test_split
+from tests.members import offsets_of, weights_of
 
 from rosenblatt import Perceptron, process, teaching_sets, theory
 from rosenblatt.learners.linear import Linear
@@ -53,8 +56,8 @@ def test_iris_figures():
     X, y = SETOSA_VERSICOLOR
     model = Perceptron.textbook(shuffle=False).fit(X, y)
     assert (model.n_updates_, model.n_iter_, model.stop_reason_) == (4, 3, "separated")
-    assert np.allclose(model.coef_, [[0.5, 0.8]])
-    assert model.intercept_ == [-2.0]
+    assert np.allclose(weights_of(model), [[0.5, 0.8]])
+    assert offsets_of(model) == [-2.0]
     assert (model.t_, model.n_features_in_) == (300, 2)
     assert model.classes_.tolist() == [0, 1]
 
@@ -66,7 +69,6 @@ def test_ten_classes_are_learned(multiclass, keep):
     X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
     model = Perceptron.textbook(multiclass=multiclass, keep=keep, random_state=0, max_iter=15)
     assert model.fit(X_train, y_train).score(X_test, y_test) > 0.9
-    assert model.coef_.shape == (45 if multiclass == "ovo" else 10, 64)
     assert model.decision_function(X_test).shape == (len(X_test), 10)
 
 
@@ -215,7 +217,7 @@ def test_the_pocket_of_the_notes_keeps_the_fewest_mistaken_rows():
 def test_initial_weights_are_where_the_run_starts():
     X, y = SETOSA_VERSICOLOR
     done = Perceptron.textbook(shuffle=False).fit(X, y)
-    again = Perceptron.textbook(shuffle=False).fit(X, y, done.coef_, done.intercept_)
+    again = Perceptron.textbook(shuffle=False).fit(X, y, weights_of(done), offsets_of(done))
     assert (again.n_iter_, again.n_updates_) == (1, 0)
     warm = Perceptron.textbook(shuffle=False, warm_start=True).fit(X, y).fit(X, y)
     assert (warm.n_iter_, warm.n_updates_) == (1, 0)
@@ -230,12 +232,12 @@ def test_class_weights_are_weights_of_rows():
     by_row = Perceptron.textbook(random_state=0, max_iter=9).fit(
         X, y, sample_weight=np.where(y == 1, 1.0, 1 / 3)
     )
-    assert np.array_equal(by_class.coef_, by_row.coef_)
+    assert np.array_equal(weights_of(by_class), weights_of(by_row))
     balanced = Perceptron.textbook(class_weight="balanced", random_state=0).fit(X[:120], y[:120])
     named = Perceptron.textbook(class_weight={0: 0.8, 1: 0.8, 2: 2.0}, random_state=0).fit(
         X[:120], y[:120]
     )
-    assert np.allclose(balanced.coef_, named.coef_)
+    assert np.allclose(weights_of(balanced), weights_of(named))
 
 
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
@@ -244,7 +246,7 @@ def test_threads_change_nothing(multiclass):
     for data in (X, sparse.csr_array(X)):
         one = Perceptron.textbook(multiclass=multiclass, random_state=0, max_iter=4).fit(data, y)
         two = clone(one).set_params(n_jobs=2).fit(data, y)
-        assert np.array_equal(one.coef_, two.coef_)
+        assert np.array_equal(weights_of(one), weights_of(two))
         assert np.array_equal(one.history_["progressive_error"], two.history_["progressive_error"],
                               equal_nan=True)  # fmt: skip
 
@@ -261,8 +263,8 @@ def test_learning_rates(rate):
     for t, (x, label) in enumerate(zip(X, 2 * y - 1, strict=True), start=1):
         if label * (w @ x + b) <= 0:
             w, b = w + eta(t) * label * x, b + eta(t) * label
-    assert np.allclose(model.coef_, w)
-    assert np.allclose(model.intercept_, b)
+    assert np.allclose(weights_of(model), w)
+    assert np.allclose(offsets_of(model), b)
 
 
 class TestBadInput:
@@ -344,11 +346,11 @@ class TestBadInput:
 
     def test_a_callback_that_fails_leaves_the_model_untouched(self):
         model = Perceptron.textbook().fit(self.X, self.y)
-        before = pickle.dumps(model.coef_)
+        before = pickle.dumps(weights_of(model))
         model.callbacks = lambda epoch: 1 / 0
         with pytest.raises(ZeroDivisionError):
             model.fit(self.X, self.y)
-        assert pickle.dumps(model.coef_) == before
+        assert pickle.dumps(weights_of(model)) == before
 
 
 class TestPartialFit:
@@ -370,7 +372,7 @@ class TestPartialFit:
 
     def test_classes_are_looked_at_in_the_first_call(self):
         model = Perceptron.textbook().partial_fit([[1.0]], [2], classes=[0, 1, 2])
-        assert model.coef_.shape == (3, 1)
+        assert weights_of(model).shape == (3, 1)
         with pytest.raises(ValueError, match="first call"):
             model.partial_fit([[1.0]], [2], classes=[0, 9])
 
@@ -378,7 +380,7 @@ class TestPartialFit:
         X, y = SETOSA_VERSICOLOR
         model = Perceptron.textbook(shuffle=False).fit(X, y)
         model.partial_fit(X, y)
-        assert np.allclose(model.coef_, [[0.5, 0.8]])
+        assert np.allclose(weights_of(model), [[0.5, 0.8]])
         assert model.t_ == 400
 
     @pytest.mark.parametrize(
@@ -416,12 +418,35 @@ def test_models_can_be_pickled_cloned_and_searched():
     assert np.array_equal(again.predict(X), search.predict(X))
 
 
+@pytest.mark.parametrize("multiclass", ["auto", "ovr", "joint"])
+def test_a_row_of_coef_is_the_weights_of_a_class_or_there_is_none(multiclass):
+    X, y = load_iris(return_X_y=True)
+    model = Perceptron(multiclass=multiclass, random_state=0).fit(X, y)
+    if multiclass != "auto":
+        scores = X @ model.coef_.T + model.intercept_
+        assert np.array_equal(model.classes_[scores.argmax(axis=1)], model.predict(X))
+        with pytest.raises(AttributeError, match="no pairs of classes vote"):
+            model.pair_intercept_  # noqa: B018
+        return
+    with pytest.raises(AttributeError, match="their weights are pair_coef_"):
+        model.coef_  # noqa: B018
+    pairs = X @ model.pair_coef_.T + model.pair_intercept_
+    votes = np.zeros((len(X), 3))
+    for score, (first, second) in zip(pairs.T, combinations(range(3), 2), strict=True):
+        votes[np.arange(len(X)), np.where(score > 0, second, first)] += 1
+    clear = votes.max(axis=1) == 2
+    assert clear.mean() > 0.9
+    assert np.array_equal(votes.argmax(axis=1)[clear], model.predict(X)[clear])
+    chosen = SelectFromModel(model, prefit=True, importance_getter="pair_coef_").transform(X)
+    assert chosen.shape == (150, 2)
+
+
 def test_sparsify_and_densify_predict_the_same():
     X, y = DIGITS
     model = Perceptron.textbook(max_iter=3, random_state=0).fit(X, y)
     dense = model.predict(X)
     assert np.array_equal(model.sparsify().predict(X), dense)
-    assert sparse.issparse(model.coef_)
+    assert sparse.issparse(weights_of(model))
     assert np.array_equal(model.densify().predict(X), dense)
 
 
@@ -473,9 +498,9 @@ def test_partial_fit_after_a_fit_on_sparse_rows_keeps_the_rates_of_the_columns()
     packed = Perceptron.textbook(**settings).fit(sparse.csr_matrix(X), y)
     again = pickle.loads(pickle.dumps(packed)).partial_fit(*later)
     packed.partial_fit(sparse.csr_matrix(later[0]), later[1])
-    assert np.array_equal(packed.coef_, dense.coef_)
-    assert np.array_equal(again.coef_, dense.coef_)
-    assert np.array_equal(packed.intercept_, dense.intercept_)
+    assert np.array_equal(weights_of(packed), weights_of(dense))
+    assert np.array_equal(weights_of(again), weights_of(dense))
+    assert np.array_equal(offsets_of(packed), offsets_of(dense))
 
 
 @pytest.mark.parametrize("multiclass", ["ovr", "joint", "ovo"])

@@ -15,6 +15,7 @@ from rosenblatt.gpu import device as devices
 from rosenblatt.gpu.blocks import Blocks
 from rosenblatt.gpu.dual import DeviceGram
 from tests.gpu.standin import OnDevice, needs_compiler, on_device
+from tests.members import offsets_of, weights_of
 
 
 def digits(n=240, d=6, classes=3, dtype=np.float32, seed=0):
@@ -37,8 +38,8 @@ def fitted_on_both(X, y, **options):
 
 
 def assert_same(here, there):
-    np.testing.assert_array_equal(here.coef_, there.coef_)
-    np.testing.assert_array_equal(here.intercept_, there.intercept_)
+    np.testing.assert_array_equal(weights_of(here), weights_of(there))
+    np.testing.assert_array_equal(offsets_of(here), offsets_of(there))
     assert (here.n_iter_, here.n_updates_, here.t_) == (there.n_iter_, there.n_updates_, there.t_)
     assert here.stop_reason_ == there.stop_reason_
     for name in ("updates", "updated_rows", "mistakes", "validation_error", "weight_norm"):
@@ -71,7 +72,7 @@ def test_both_devices_give_the_same_model(standin, multiclass, options):
         assert_same(here.fit(X, y), there.fit(X, y))
     for model in (here, there):
         model.partial_fit(X[:20], y[:20])
-    np.testing.assert_array_equal(here.coef_, there.coef_)
+    np.testing.assert_array_equal(weights_of(here), weights_of(there))
 
 
 @needs_compiler
@@ -103,7 +104,7 @@ def test_rows_on_the_device_stay_there_and_so_do_predictions(standin):
     here = rosenblatt.Perceptron.textbook(random_state=0).fit(X, y)
     there = gpu.Perceptron.textbook(random_state=0).fit(on_device(X), y)
     assert_same(here, there)
-    assert isinstance(there.coef_, np.ndarray)
+    assert isinstance(weights_of(there), np.ndarray)
     scores = there.decision_function(on_device(X))
     assert isinstance(scores, OnDevice)
     np.testing.assert_allclose(scores, here.decision_function(X), rtol=1e-6)
@@ -148,7 +149,7 @@ def test_the_defaults_are_the_same_in_units_of_rows_on_the_device(standin):
     assert (here.threshold_, here.intercept_scaling_, here.multiclass_) == (
         there.threshold_, there.intercept_scaling_, there.multiclass_,
     )  # fmt: skip
-    np.testing.assert_allclose(here.coef_, there.coef_, rtol=1e-5)
+    np.testing.assert_allclose(weights_of(here), weights_of(there), rtol=1e-5)
 
 
 @needs_compiler

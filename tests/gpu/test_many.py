@@ -11,6 +11,7 @@ import rosenblatt
 from rosenblatt import training
 from rosenblatt.gpu import DeviceError, KernelPerceptron, Perceptron, fit_many, many
 from tests.gpu.standin import needs_compiler, on_device
+from tests.members import offsets_of, weights_of
 
 
 def data(n=150, d=5, classes=3):
@@ -52,8 +53,8 @@ def test_both_devices_fit_the_same_models(standin, monkeypatch, multiclass, shuf
     assert ("walk_joint" if multiclass == "joint" else "walk") in standin.launched
     assert len(fits[0].models) == 12
     for here, there in zip(*(chain(*fit.models) for fit in fits), strict=True):
-        np.testing.assert_array_equal(here.coef_, there.coef_)
-        np.testing.assert_array_equal(here.intercept_, there.intercept_)
+        np.testing.assert_array_equal(weights_of(here), weights_of(there))
+        np.testing.assert_array_equal(offsets_of(here), offsets_of(there))
         assert (here.n_iter_, here.n_updates_, here.t_) == (
             there.n_iter_,
             there.n_updates_,
@@ -73,7 +74,7 @@ def test_rates_that_fall_count_the_visits_of_each_model(standin, monkeypatch):
     model = textbook(learning_rate=lambda t: 2.0 ** -(t % 5))
     here, there = on_both(monkeypatch, model, X, y, cv=3)
     for one, other in zip(here.models[0], there.models[0], strict=True):
-        np.testing.assert_array_equal(one.coef_, other.coef_)
+        np.testing.assert_array_equal(weights_of(one), weights_of(other))
 
 
 @needs_compiler
@@ -82,7 +83,7 @@ def test_repeated_orders_are_fitted_side_by_side(standin, monkeypatch):
     grid = {"random_state": [0, 1, 2], "keep": ["last", "average"]}
     here, there = on_both(monkeypatch, textbook(), X, y, grid=grid)
     for one, other in zip(here.models, there.models, strict=True):
-        np.testing.assert_array_equal(one.coef_, other.coef_)
+        np.testing.assert_array_equal(weights_of(one), weights_of(other))
     orders = {model.n_updates_ for model in there.models if model.keep == "last"}
     assert len(orders) > 1
 
@@ -95,7 +96,7 @@ def test_in_the_given_order_the_models_are_those_of_fit(standin, place):
     for model, params in zip(fits.models, fits.results["params"], strict=True):
         given = textbook(shuffle=False, **params).get_params()
         alone = rosenblatt.Perceptron(**given).fit(X, y)
-        np.testing.assert_array_equal(alone.coef_, model.coef_)
+        np.testing.assert_array_equal(weights_of(alone), weights_of(model))
         assert alone.n_updates_ == model.n_updates_
     with pytest.raises(AttributeError, match="give cv=5"):
         fits.best_index  # noqa: B018
@@ -124,7 +125,7 @@ def test_a_fold_never_sees_the_rows_it_holds_out(standin):
     one, other = (
         fit_many(textbook(), rows, y, cv=[(train, test)]).models[0][0] for rows in (X, poisoned)
     )
-    np.testing.assert_array_equal(one.coef_, other.coef_)
+    np.testing.assert_array_equal(weights_of(one), weights_of(other))
 
 
 def test_what_cannot_be_is_said(standin):

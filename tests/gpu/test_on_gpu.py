@@ -13,6 +13,7 @@ from rosenblatt.gpu.linear import DeviceLinear
 from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.rules.perceptron import Thresholds
+from tests.members import weights_of
 
 pytestmark = pytest.mark.skipif(not is_usable(), reason="needs a CUDA device and CuPy")
 
@@ -189,7 +190,7 @@ def test_a_mapped_file_larger_than_the_free_memory_gives_the_same_model(tmp_path
         cupy.cuda.runtime.free(taken)
     assert len(streamed[0].X) == len(y)
     assert streamed[0].X.base is not None  # still the file
-    np.testing.assert_array_equal(here.coef_, there.coef_)
+    np.testing.assert_array_equal(weights_of(here), weights_of(there))
     assert here.n_updates_ == there.n_updates_
 
 
@@ -229,10 +230,10 @@ def test_estimators_give_the_same_model_wherever_rows_lie(multiclass, options):
     here = rosenblatt.Perceptron.textbook(
         multiclass=multiclass, random_state=0, max_iter=6, tol=None, **options
     ).fit(X, y)
-    coef, scores = here.coef_.copy(), here.decision_function(X)
+    coef, scores = weights_of(here).copy(), here.decision_function(X)
     for rows in (X, cupy.asarray(X)):
         there = gpu.Perceptron(**here.get_params()).fit(rows, y)
-        np.testing.assert_array_equal(coef, there.coef_)
+        np.testing.assert_array_equal(coef, weights_of(there))
     found = there.decision_function(cupy.asarray(X))
     assert isinstance(found, cupy.ndarray)
     np.testing.assert_allclose(cupy.asnumpy(found), scores, rtol=1e-4, atol=1e-4)
@@ -247,7 +248,7 @@ def test_torch_tensors_are_taken_and_given():
     assert isinstance(guesses, torch.Tensor)
     assert guesses.is_cuda
     here = rosenblatt.Perceptron.textbook(random_state=0).fit(X, y)
-    np.testing.assert_array_equal(here.coef_, model.coef_)
+    np.testing.assert_array_equal(weights_of(here), weights_of(model))
     np.testing.assert_array_equal(here.predict(X), guesses.cpu().numpy())
 
 
@@ -279,7 +280,7 @@ def test_many_models_are_the_same(monkeypatch):
     here = gpu.fit_many(model, X, y, grid=grid, cv=3)
     for rows, others in zip(here.models, there.models, strict=True):
         for one, other in zip(rows, others, strict=True):
-            np.testing.assert_array_equal(one.coef_, other.coef_)
+            np.testing.assert_array_equal(weights_of(one), weights_of(other))
     np.testing.assert_array_equal(here.results["mean_test_score"], there.results["mean_test_score"])
 
 
@@ -287,7 +288,7 @@ def test_out_of_memory_is_one_sentence_and_the_model_stays():
     cupy = usable_cupy()
     X, y = whole_numbers()
     model = gpu.Perceptron.textbook(random_state=0).fit(X, y)
-    before, pool = model.coef_.copy(), cupy.get_default_memory_pool()
+    before, pool = weights_of(model).copy(), cupy.get_default_memory_pool()
     pool.free_all_blocks()
     try:
         pool.set_limit(size=1 << 10)
@@ -295,7 +296,7 @@ def test_out_of_memory_is_one_sentence_and_the_model_stays():
             model.set_params(threshold=1.0).fit(X.astype(np.float64), y)
     finally:
         pool.set_limit(size=0)
-    np.testing.assert_array_equal(model.coef_, before)
+    np.testing.assert_array_equal(weights_of(model), before)
 
 
 def test_probabilities_lie_on_the_device_and_labels_that_are_words_do_not():

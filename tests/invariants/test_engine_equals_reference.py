@@ -17,6 +17,7 @@ from tests.invariants.strategies import (
     layouts,
     options,
 )
+from tests.members import weights_of
 
 orders = st.sampled_from(["in order", "given"])
 weights = st.sampled_from(["none", "whole"])
@@ -63,7 +64,7 @@ def test_online_binary(data, layout, options, order, weighted, draw):
         assert np.allclose(model.coef_[0], w, rtol=1e-5, atol=1e-5)
         assert np.allclose(model.intercept_[0], b, rtol=1e-5, atol=1e-5)
     else:
-        assert np.array_equal(model.coef_, state.weights)
+        assert np.array_equal(weights_of(model), state.weights)
 
 
 @given(data_sets(), layouts, options, weights, st.data())
@@ -111,7 +112,7 @@ def test_one_against_the_rest(n_jobs, data, layout, options):
         assert model.state_.bias[label] == steps[-1].bias_after
         if options["keep"] == "average":
             assert np.allclose(
-                model.coef_[label], _mean_as_if_it_went_on(steps, model), rtol=1e-5, atol=1e-5
+                weights_of(model)[label], _mean_as_if_it_went_on(steps, model), rtol=1e-5, atol=1e-5
             )
     assert model.n_updates_ == updates
 
@@ -166,7 +167,7 @@ def test_joint(data, layout, options, weighted, draw):
     assert tuple(model.state_.bias) == steps[-1].bias_after
     assert model.n_updates_ == sum(s.mistake for s in steps)
     if options["keep"] == "average":
-        assert np.allclose(model.coef_, mean(steps, 5)[0], rtol=1e-5, atol=1e-5)
+        assert np.allclose(weights_of(model), mean(steps, 5)[0], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("draw", ["permutation", "random", "after_first"])

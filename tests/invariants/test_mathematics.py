@@ -8,6 +8,7 @@ from scipy.optimize import linprog
 
 from rosenblatt import Perceptron
 from tests.invariants.strategies import LAYOUTS, data_sets, layouts, separable_sets
+from tests.members import offsets_of, weights_of
 
 
 def padded(X, y, c=1.0):
@@ -67,7 +68,7 @@ def test_scaling_the_rows_scales_the_weights(data, layout, scale):
     options = {"fit_intercept": False, "max_iter": 6, "random_state": 0, "shuffle": False}
     plain = Perceptron.textbook(**options).fit(LAYOUTS[layout](X), y)
     scaled = Perceptron.textbook(**options).fit(LAYOUTS[layout](X * scale), y)
-    assert np.array_equal(plain.coef_ * scale, scaled.coef_)
+    assert np.array_equal(weights_of(plain) * scale, weights_of(scaled))
 
 
 @given(data_sets(), layouts, st.randoms())
@@ -77,7 +78,7 @@ def test_permuting_the_columns_permutes_the_weights(data, layout, random):
     random.shuffle(columns)
     plain = Perceptron.textbook(shuffle=False, max_iter=6).fit(LAYOUTS[layout](X), y)
     permuted = Perceptron.textbook(shuffle=False, max_iter=6).fit(LAYOUTS[layout](X[:, columns]), y)
-    assert np.array_equal(plain.coef_[:, columns], permuted.coef_)
+    assert np.array_equal(weights_of(plain)[:, columns], weights_of(permuted))
 
 
 @given(data_sets(), st.sampled_from([2.0, 0.5]))
@@ -85,7 +86,7 @@ def test_the_learning_rate_only_scales_the_weights_of_a_run_from_zero(data, eta)
     X, y = data
     plain = Perceptron.textbook(shuffle=False, max_iter=6).fit(X, y)
     scaled = Perceptron.textbook(shuffle=False, max_iter=6, eta0=eta).fit(X, y)
-    assert np.array_equal(plain.coef_ * eta, scaled.coef_)
+    assert np.array_equal(weights_of(plain) * eta, weights_of(scaled))
 
 
 @given(data_sets())
@@ -93,8 +94,8 @@ def test_swapping_the_labels_flips_the_weights(data):
     X, y = data
     plain = Perceptron.textbook(shuffle=False, max_iter=6).fit(X, y)
     swapped = Perceptron.textbook(shuffle=False, max_iter=6).fit(X, 1 - y)
-    assert np.array_equal(plain.coef_, -swapped.coef_)
-    assert np.array_equal(plain.intercept_, -swapped.intercept_)
+    assert np.array_equal(weights_of(plain), -weights_of(swapped))
+    assert np.array_equal(offsets_of(plain), -offsets_of(swapped))
 
 
 @given(data_sets(), st.sampled_from([1.0, 2.0, 3.0]))
@@ -104,7 +105,7 @@ def test_the_padding_constant_is_the_padded_column(data, c):
     extended = np.column_stack([X, np.full(len(X), c)])
     without = Perceptron.textbook(shuffle=False, max_iter=6, fit_intercept=False).fit(extended, y)
     assert np.array_equal(with_bias.coef_[0], without.coef_[0, :-1])
-    assert with_bias.intercept_[0] == c * without.coef_[0, -1]
+    assert with_bias.intercept_[0] == c * weights_of(without)[0, -1]
 
 
 @given(data_sets(max_rows=9), st.sampled_from(["online", "batch"]), st.integers(0, 9))
@@ -117,7 +118,7 @@ def test_the_pocket_never_holds_worse_weights_than_the_run_ends_with(data, updat
     def mistaken(weights, bias):
         return (signs * (X @ weights[0] + bias[0]) <= 0).sum()
 
-    held = mistaken(model.coef_, model.intercept_)
+    held = mistaken(weights_of(model), offsets_of(model))
     assert held <= min(record.train_error for record in model.history_) * len(y) + 1e-9
     assert held <= mistaken(model.state_.weights, model.state_.bias)
     assert held <= len(y)

@@ -19,6 +19,7 @@ from rosenblatt import (
 )
 from rosenblatt.estimators._linear import LinearClassifier
 from rosenblatt.rules.registry import estimators as names_of_rules
+from tests.members import offsets_of, weights_of
 
 CLASSES = {
     name: getattr(estimators, name)
@@ -46,7 +47,7 @@ def test_columns_times_powers_of_two_change_no_prediction(name, exponents, sever
     model.fit(X, y[::3])
     other.fit(X * factors, y[::3])
     assert np.array_equal(model.decision_function(X), other.decision_function(X * factors))
-    assert np.array_equal(model.coef_, other.coef_ * factors)
+    assert np.array_equal(weights_of(model), weights_of(other) * factors)
     assert model.stop_reason_ == other.stop_reason_
     assert model.n_updates_ == other.n_updates_
 
@@ -104,8 +105,8 @@ def test_one_by_one_scales_as_partial_fit_does(name, tmp_path):
     with OneByOne(model) as learner:
         for row in order[100:]:
             learner.learn(X[row], y[row])
-    assert np.array_equal(model.coef_, whole.coef_)
-    assert np.array_equal(model.intercept_, whole.intercept_)
+    assert np.array_equal(weights_of(model), weights_of(whole))
+    assert np.array_equal(offsets_of(model), offsets_of(whole))
 
 
 def test_the_engine_takes_the_steps_of_the_reference_on_scaled_rows():
@@ -124,7 +125,7 @@ def test_without_a_scale_and_in_the_textbook_nothing_is_done(name):
     X, y = CANCER
     bare = clone(MODELS[name]).set_params(scale=None).fit(X, y)
     assert bare.scale_ is None
-    assert np.array_equal(bare.state_.weights.shape, bare.coef_.shape)
+    assert np.array_equal(bare.state_.weights.shape, weights_of(bare).shape)
     assert Perceptron.textbook().fit(X, y).scale_ is None
     assert Perceptron(feature_rates=np.ones(X.shape[1])).fit(X, y).scale_ is None
 
@@ -132,9 +133,9 @@ def test_without_a_scale_and_in_the_textbook_nothing_is_done(name):
 def test_a_warm_start_continues_from_the_weights_for_the_columns_as_given():
     X, y = CANCER
     model = Perceptron(random_state=0, max_iter=3, tol=None, warm_start=True, keep="last")
-    coef = model.fit(X, y).coef_.copy()
+    coef = weights_of(model.fit(X, y)).copy()
     model.set_params(max_updates=1)
-    moved = np.abs(model.fit(X, y).coef_ - coef) * X.std(axis=0)
+    moved = np.abs(weights_of(model.fit(X, y)) - coef) * X.std(axis=0)
     assert moved.max() < 20
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.members import offsets_of, weights_of
 
 from rosenblatt import Perceptron
 from rosenblatt.learners import survey as surveys
@@ -91,13 +92,13 @@ def test_a_fit_with_the_copy_is_the_fit_without_it(multiclass, keep, monkeypatch
         keep=keep, multiclass=multiclass, random_state=0, max_iter=6, tol=None, threshold=0.0
     )
     plain = model.fit(X, y)
-    expected = plain.coef_.copy(), plain.intercept_.copy(), plain.history_["mistakes"]
+    expected = weights_of(plain).copy(), offsets_of(plain).copy(), plain.history_["mistakes"]
     monkeypatch.setattr(surveys, "_LARGE", 1)
     for n_jobs in (1, 2):
         model.set_params(n_jobs=n_jobs)
         found = model.fit(X, y)
-        assert np.array_equal(found.coef_, expected[0])
-        assert np.array_equal(found.intercept_, expected[1])
+        assert np.array_equal(weights_of(found), expected[0])
+        assert np.array_equal(offsets_of(found), expected[1])
         assert np.array_equal(found.history_["mistakes"], expected[2], equal_nan=True)
 
 

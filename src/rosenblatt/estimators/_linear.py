@@ -117,8 +117,8 @@ class LinearClassifier(SparseCoefMixin, Classifier):
 
     @property
     def coef_(self) -> Any:
-        """The weights to predict with, (problems, features)."""
-        return self._predicting().weights
+        """The weights to predict with, (classes, features), or of two classes (1, features)."""
+        return self._of_classes("coef_").weights
 
     @coef_.setter
     def coef_(self, weights: Any) -> None:
@@ -126,9 +126,40 @@ class LinearClassifier(SparseCoefMixin, Classifier):
 
     @property
     def intercept_(self) -> np.ndarray:
-        """The offsets to predict with, (problems,)."""
-        weights, bias = self._predicting()
+        """The offsets to predict with, (classes,) or (1,)."""
+        weights, bias = self._of_classes("intercept_")
         return bias.astype(weights.dtype)
+
+    @property
+    def pair_coef_(self) -> Any:
+        """The weights of each pair of classes, (pairs, features), where pairs vote."""
+        return self._of_pairs("coef_").weights
+
+    @property
+    def pair_intercept_(self) -> np.ndarray:
+        """The offset of each pair of classes, (pairs,), where pairs vote."""
+        weights, bias = self._of_pairs("intercept_")
+        return bias.astype(weights.dtype)
+
+    def _has_pairs(self) -> bool:
+        return self.multiclass_ == "ovo" and len(self.classes_) > 2
+
+    def _of_classes(self, name: str) -> Weights:
+        """The weights to predict with, where a row of them is that of a class."""
+        weights = self._predicting()
+        if self._has_pairs():
+            raise AttributeError(
+                f"There is no {name}: pairs of classes vote, and their weights are pair_{name}. "
+                "With multiclass='joint', or 'ovr', each class has weights of its own."
+            )
+        return weights
+
+    def _of_pairs(self, name: str) -> Weights:
+        """The weights to predict with, where a row of them is that of a pair."""
+        weights = self._predicting()
+        if not self._has_pairs():
+            raise AttributeError(f"There is no pair_{name}: no pairs of classes vote. See {name}.")
+        return weights
 
     @property
     def state_(self) -> State:
@@ -156,7 +187,7 @@ class LinearClassifier(SparseCoefMixin, Classifier):
     def _scores_of(self, X: Any) -> Any:
         """The scores of checked rows, see :meth:`decision_function`."""
         scores = linear_scores(X, *self._predicting())
-        if self.multiclass_ == "ovo" and len(self.classes_) > 2:
+        if self._has_pairs():
             return votes(scores, self._learner.problems)
         return scores
 
@@ -218,7 +249,7 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         """Check the input and settle the options: all that the run needs."""
         self._check_parameters()
         if self.warm_start and hasattr(self, "_shown"):
-            coef_init, intercept_init = self.coef_, self.intercept_
+            coef_init, intercept_init = self._predicting()
         X, y = checked_data(self, X, y, finite=False, indices=False, multilabel=True)
         targets = Targets.of(y)
         self.classes_ = targets.classes

@@ -108,10 +108,12 @@ class Perceptron(LinearClassifier):
     ----------
     classes_ : array
         The labels, sorted; for an indicator matrix the numbers of its columns.
-    coef_, intercept_ : arrays (n_problems, n_features) and (n_problems,)
-        One row for two classes, one per class for ``"ovr"`` and ``"joint"``, one per pair for
-        ``"ovo"``, one per column of an indicator matrix. Views of the weights in use:
-        `partial_fit` changes them in place.
+    coef_, intercept_ : arrays (n_classes, n_features) and (n_classes,)
+        One row for two classes, else one per class, or per column of an indicator matrix. Views of
+        the weights in use: `partial_fit` changes them in place. Not there for ``"ovo"``.
+    pair_coef_, pair_intercept_ : arrays (n_pairs, n_features) and (n_pairs,)
+        For ``"ovo"``, where pairs vote and no class has weights of its own: those of the pairs
+        (0, 1), (0, 2), ..., (1, 2), ..., in which a positive score is one for the second class.
     n_iter_, n_updates_, t_ : int
         Epochs, updates (all classes together) and steps of the last fit; `partial_fit` adds to
         `t_`.
@@ -144,7 +146,7 @@ class Perceptron(LinearClassifier):
     >>> from rosenblatt import Perceptron
     >>> X, y = load_iris(return_X_y=True)
     >>> model = Perceptron(random_state=0).fit(X, y)
-    >>> model.coef_.shape, round(model.score(X, y), 3)
+    >>> model.pair_coef_.shape, round(model.score(X, y), 3)
     ((3, 4), 0.973)
 
     The run of the notes: setosa against versicolor by the size of their petals, in the order of

@@ -262,8 +262,9 @@ def _restore_recent(model: Any, arrays: Arrays) -> None:
 
 
 def _linear_arrays(model: Any) -> tuple[Arrays, About]:
-    coefficients = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_
-    arrays = {"coef": coefficients, "intercept": model.intercept_}
+    weights, bias = model._predicting()
+    coefficients = weights.toarray() if hasattr(weights, "toarray") else weights
+    arrays = {"coef": coefficients, "intercept": bias.astype(weights.dtype)}
     about = {
         "n_iter": model.n_iter_,
         "stop_reason": model.stop_reason_,
