@@ -230,7 +230,7 @@ def large(console: Console, folder: Path, gigabytes: float) -> None:
         runs: list = []
         began = perf_counter()
         model = rosenblatt.train(
-            path, epochs=3, workers=workers, shards=shards, report=runs.append, memory=1 << 30
+            path, epochs=3, workers=workers, shards=shards, report=runs.append, memory=2 << 30
         )
         seconds, history = perf_counter() - began, runs[-1].history
         name = "serial" if workers is None else f"{runs[-1].shards} shards, {workers} processes"

@@ -36,7 +36,7 @@ def run(folder, command, **rest):
         ("evaluate rows.csv m.model", 2, "the model comes first: m.model rows.csv"),
         ("predict rows.csv m.model", 2, "the model comes first: m.model rows.csv"),
         ("export m.model --out m.pkl", 2, "exported to an .onnx file"),
-        ("train .", 1, "is a folder, not a folder with a folder of text files"),
+        ("train .", 1, "is a folder: name the files to read"),
         ("verify nothing.json rows.csv", 1, "nothing.json: No such file or directory"),
         ("verify rows.csv rows.csv", 1, "rows.csv: this is not a rosenblatt certificate"),
         ("verify m.model rows.csv", 1, "m.model: this is not a rosenblatt certificate"),

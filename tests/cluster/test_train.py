@@ -54,7 +54,7 @@ def test_the_model_is_the_same_for_any_number_and_kind_of_workers(reviews, threa
 
 def test_rows_beyond_the_memory_are_visited_all_the_same(reviews, threads):
     options = {"label": "sentiment", "workers": threads, "shards": 3}
-    one, whole = (train(reviews, **options, epochs=1, memory=size) for size in (1, 1 << 27))
+    one, whole = (train(reviews, **options, epochs=1, memory=size) for size in (1, 1 << 29))
     assert np.array_equal(one.weights, whole.weights)  # in the order of the files
     later = train(reviews, **options, epochs=4, memory=1)
     assert later.history[0] == whole.history[0]

@@ -73,10 +73,3 @@ def test_what_is_not_a_date_is_named(tmp_path):
     message = "line 2, column 'day': expected a date such as 2024-03-31, found 'soon'"
     with pytest.raises(DataError, match=message):
         list(data.open(path, columns={"day": "date"}))
-
-
-def test_dates_of_model_files_of_version_5_are_read_as_they_were_written():
-    entry = {"name": "day", "kind": "date", "mean": 19_800.0, "scale": 10.0}
-    plain = data.Features().to_json() | {"columns": [entry]}
-    rows = data.Features.from_json(plain).rows(pa.table({"day": ["2024-03-31"]}))
-    assert rows.values.tolist() == [pytest.approx(0.5 * (19_813 - 19_800) / 10), 0.5, 0.5, 0.5]

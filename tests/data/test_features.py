@@ -86,11 +86,11 @@ def test_truth_values_are_one_category_in_every_spelling():
     assert [names[at] for at in of_text[::2]] == ["b=True", "b=?"]
 
 
-def test_older_models_spell_truth_values_as_they_did():
+def test_tables_of_models_that_read_them_otherwise_are_refused():
     plain = Features(columns=(Column("b", "category"),)).to_json()
-    del plain["one_truth"]
-    older = Features.from_json(plain).rows(pa.table({"b": ["True"]}))
-    assert older.indices.tolist() == [column(["b=True"], 22)]
+    del plain["lift"]
+    with pytest.raises(ValueError, match="train the model again"):
+        Features.from_json(plain)
 
 
 def test_a_file_and_a_frame_with_truth_values_get_the_same_scores(tmp_path):

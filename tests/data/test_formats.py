@@ -99,7 +99,7 @@ def kind(request, monkeypatch):
     """Each format, and one that is not of the package: a record is all that it takes."""
     record = replace(FORMATS["csv"], name="psv", suffixes=(".psv",), delimiters=("|",))
     monkeypatch.setitem(FORMATS, "psv", record)
-    assert set(FILES) | {"text", "folder", "table"} == set(FORMATS)
+    assert set(FILES) | {"text", "table"} == set(FORMATS)
     return FORMATS[request.param]
 
 

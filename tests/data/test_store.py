@@ -111,11 +111,20 @@ def test_rows_that_are_kept_do_not_move_while_they_fit_into_memory():
         assert not len(near) or np.shares_memory(packed.near, store.arrays()[0].near)
 
 
-def test_the_size_is_that_of_the_entries():
+def test_the_size_is_that_of_entries_and_rows():
     store = filled(Store())
-    near, far, columns, values, _, _ = store.arrays()[0]
+    (near, far, columns, values, bases, pointers), codes, _ = store.arrays()
     assert len(near) > len(far) > 0
-    assert store.size == near.nbytes + far.nbytes + columns.nbytes + values.nbytes
+    entries = near.nbytes + far.nbytes + columns.nbytes + values.nbytes
+    assert store.size == entries + bases.nbytes + pointers[1:].nbytes + codes.nbytes + 8 * len(
+        codes
+    )
+
+
+def test_of_rows_on_disk_nothing_but_the_edges_of_blocks_stays_in_memory(tmp_path):
+    store = filled(Store(memory=64))
+    assert all(len(array.array) <= 3 for array in store._rows.values())
+    assert all(array.base is not None for array in store.arrays()[0])  # of a memory map
 
 
 def test_weights_that_turn_up_late_leave_earlier_rows_at_one():

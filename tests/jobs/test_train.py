@@ -410,3 +410,38 @@ class TestDefaults:
         assert model.parameters["threshold"] == 1.0
         assert model.parameters["multiclass"] == "ovr"
         assert model.parameters["padding"] == 0.5
+
+
+def test_features_of_large_values_that_turn_up_late_do_not_drown_the_others(tmp_path):
+    # The sample that decides the rates is of the first 4,096 rows.
+    random = np.random.default_rng(0)
+    lines = []
+    for i in range(9000):
+        label = 1 if random.random() < 0.5 else -1
+        late = f" gain:{random.integers(10_000, 90_000)}" if i > 5000 and i % 50 == 0 else ""
+        word = "good" if (label == 1) == (random.random() < 0.8) else "bad"
+        lines.append(f"{label} | {word} w{random.integers(30)}{late}\n")
+    path = tmp_path / "rows.vw"
+    path.write_text("".join(lines))
+    model = train(path)
+
+    def largest_change(name, model):
+        """The most that a value of a feature changes a score by."""
+        names = model.features.names(
+            data.open(path, features=model.features).first_table(), model.columns
+        )
+        places = [i for i, at in enumerate(model.columns.tolist()) if names.get(at) == name]
+        return 90_000 * np.abs(model.weights[places]).max(initial=0.0)
+
+    assert 0 < largest_change("gain", model) < 20
+    # A night later the same model goes on, with another feature of that kind.
+    path.write_text("".join(line.replace("gain", "loss") for line in lines))
+    assert 0 < largest_change("loss", train(path, start=model)) < 20
+
+
+def test_progress_can_be_reported_after_1000_rows_and_whenever_they_double(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("label,x\n" + "".join(f"{i % 2},{i % 7}\n" for i in range(9000)))
+    visits = []
+    train(path, epochs=1, report=lambda run: visits.append(run.progress.visits))
+    assert {1000, 2000, 4000, 8000, 9000} <= set(visits)

@@ -80,8 +80,9 @@ def train(
     options = o.training_options(given)
     from rosenblatt.cli.progress import ProgressPrinter
     from rosenblatt.jobs.train import train as run
-    from rosenblatt.process import Stopped
+    from rosenblatt.process import Stopped, release_freed_arrays
 
+    release_freed_arrays()
     display = ProgressPrinter(quiet=quiet, json=json)
     if dry_run:
         from rosenblatt.jobs.sources import open_rows

@@ -171,7 +171,7 @@ class OpenShard:
     def parts(self, epoch: int, position: int = 0) -> Iterator[tuple[Examples, Array]]:
         """The examples, and the rows of an epoch: of the first as read, of others shuffled."""
         store, seed = self.rows.store, self.options.seed
-        if store.size <= self.options.memory:
+        if store.size <= self.options.rows_memory:
             rows = self.visited if epoch == 1 else shuffled(self.visited, seed, epoch)
             yield self.examples, rows
             return

@@ -20,7 +20,6 @@ from rosenblatt.data.source import MOST_CLASSES, MOST_NAMED, TOO_MANY
 from rosenblatt.errors import DataError, listed
 from rosenblatt.jobs.held_out import is_held_out
 from rosenblatt.jobs.options import TrainOptions
-from rosenblatt.jobs.rows import rarity_of_model
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.learners.parts import ONE_RATE
@@ -147,7 +146,7 @@ class ShardedRows:
         ]
         self.bytes = sum(summary.bytes for summary in trained)
         columns, features = [summary.columns for summary in summaries], self.reading.features
-        self.rarity = rarity_of_model(self.start)
+        self.rarity = None if self.start is None else IdfScales.of_state(self.start.state)
         if self.start is None:
             self.classes = sorted_labels({name for one in trained for name in one.classes})
             self.columns = _union(columns, features.ngrams.bits)

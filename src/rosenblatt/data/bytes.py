@@ -273,8 +273,10 @@ def _newlines(array: np.ndarray) -> int:
     return int(np.count_nonzero(array == _NEWLINE))
 
 
-def read_blocks(source: ByteSource, size: int, quoting: str = "") -> Iterator[Block]:
-    """Split a file into blocks of whole rows, of about `size` bytes.
+def read_blocks(
+    source: ByteSource, size: int, quoting: str = "", later: int | None = None
+) -> Iterator[Block]:
+    """Split a file into blocks of whole rows, of about `size` bytes; all but the first of `later`.
 
     `quoting` is the delimiter if line breaks within double quotes belong to values, as in CSV, or
     empty.
@@ -300,7 +302,7 @@ def read_blocks(source: ByteSource, size: int, quoting: str = "") -> Iterator[Bl
             # Doubling keeps the work linear when one row spans many reads.
             begun, room = data[:end], min(2 * room, LONGEST_ROW + 1 - end)
             continue
-        block = Block(data[:cut], source.path, line)
+        block, size = Block(data[:cut], source.path, line), later or size
         begun, room, line = data[cut:end], size, block.line_at(cut)
         yield block
 

@@ -84,13 +84,13 @@ class Format:
     separator: str | None = None  # of the labels of a row that has several
     several: Callable[[bytes], Any] | None = None  # whether rows in the first bytes have several
     printed: str = "text"  # the format of predictions on standard output
-    fixed: tuple[str, ...] = ()  # options of reading that have no effect
-    what: str = ""  # its files, in messages, if they are not called by its name
 
     @property
     def files(self) -> str:
         """Its files, in messages."""
-        return self.what or f"{self.name} files" + ", which are not tables" * self.has_features
+        if self.name == "table":
+            return "tables in memory"
+        return f"{self.name} files" + ", which are not tables" * self.has_features
 
     @property
     def origin(self) -> str:
@@ -101,7 +101,8 @@ class Format:
         """The options of reading that have no effect on its files."""
         by_kind = (() if self.delimiters else ("header",)) + _OF_TABLES * self.has_features
         by_kind += ("cross",) * (self.name != "vw") + ("ngrams",) * (self.name == "svmlight")
-        return {*by_kind, *self.fixed}
+        by_kind += ("format", "skip_bad_rows") * (self.name == "table")
+        return set(by_kind)
 
 
 def _delimited(block: Block, how: Parsing) -> Chunk:
@@ -202,13 +203,7 @@ _FORMATS = (
         blank_rows=True,
         can_be_cut=False,
     ),
-    Format(
-        "folder",
-        can_be_cut=False,
-        fixed=("label", "text", "columns", "missing"),
-        what="folders of text files, in which names are labels",
-    ),
-    Format("table", can_be_cut=False, fixed=("format", "skip_bad_rows"), what="tables in memory"),
+    Format("table", can_be_cut=False),
 )
 
 

@@ -29,7 +29,6 @@ from rosenblatt.data.readers import Reader, TableReader
 from rosenblatt.data.samples import joined
 from rosenblatt.data.source import Source
 from rosenblatt.data.sparse_lines import is_cross
-from rosenblatt.data.text_folders import TextFolderReader, is_text_folder
 from rosenblatt.errors import DataError, OptionError, listed, shown
 from rosenblatt.kernels.text import Ngrams
 
@@ -66,9 +65,8 @@ def open(
     ----------
     paths : str, path, several of them, or a table
         Files, patterns such as ``"logs/*.csv.gz"``, or ``"-"`` for standard input. gzip, zstd,
-        bz2, lz4 and xz are recognised by their content. A folder with a folder of text files per
-        class is read as one file. A table is a pandas or polars data frame, a pyarrow table or a
-        dict of columns.
+        bz2, lz4 and xz are recognised by their content. A table is a pandas or polars data frame,
+        a pyarrow table or a dict of columns.
     label : str, int or several, optional
         The label column: its name, or its number counted from 1, negative from the end. By default
         the column named ``label``. Several columns, as a list or joined by commas, are indicators:
@@ -82,10 +80,9 @@ def open(
         ``"date:yearfirst"``, ``"date:seconds"`` or ``"date:milliseconds"``; with ``":age"`` a date
         is also a number, its age.
     format : str, optional
-        One of csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, folder (of text files
-        per class) or text (every line is a row and has no label); detected by default. In
-        fastText lines labels begin with ``__label__``; with ``"fasttext:#"`` they begin with
-        ``#``.
+        One of csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw or text (every line is a
+        row and has no label); detected by default. In fastText lines labels begin with
+        ``__label__``; with ``"fasttext:#"`` they begin with ``#``.
     ngrams : Ngrams, optional
         How text is hashed, and to how many columns; or a function that tells it from the mean
         length of texts in bytes and the number of classes.
@@ -185,18 +182,9 @@ def reader_of(
     if name is not None and hasattr(paths, "read"):
         return Reader([name], format, header, skip, block_bytes, paths)
     files = expand_paths(paths)
-    is_folder = Path(files[0]).is_dir()
-    if format == "folder" or (format is None and is_folder):
-        if not is_text_folder(files[0]):
-            kind = "folder" if is_folder else "file"
-            raise DataError(
-                f"is a {kind}, not a folder with a folder of text files per class; "
-                "name the files to read, such as '*.csv'",
-                path=files[0],
-            )
-        if len(files) > 1:
-            raise DataError("folders of text files are read one at a time", path=files[1])
-        return TextFolderReader(files[0], skip)
+    for path in files:
+        if Path(path).is_dir():
+            raise DataError("is a folder: name the files to read, such as '*.csv'", path=path)
     return Reader(
         files,
         format,

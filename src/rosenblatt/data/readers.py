@@ -47,6 +47,7 @@ from rosenblatt.kernels.crosses import NO_PRODUCTS
 from rosenblatt.kernels.sparse_lines import parse_vw
 
 _MANY_COLUMNS = 10_000
+_LATER_BYTES = 1 << 20
 _TAG_BYTES = 1 << 14  # that tell whether rows of Vowpal Wabbit files have tags
 _LOOK_BYTES = 1 << 10  # that tell an array of JSON objects from lines
 
@@ -362,10 +363,11 @@ class Reader:
 
     def _blocks(self, source: ByteSource, dialect: Dialect | None) -> Iterator[Block]:
         start = dialect.start if dialect else 0
-        size = self._block_bytes
+        # The first block shows what the columns are; small ones stay in the processor's cache.
+        sizes = [self._block_bytes, min(self._block_bytes, _LATER_BYTES)]
         if dialect and len(dialect.names) > _MANY_COLUMNS:  # a block should have hundreds of rows
-            size = max(size, 512 * len(dialect.names))
-        for block in read_blocks(source, size, dialect.quoting if dialect else ""):
+            sizes = [max(size, 512 * len(dialect.names)) for size in sizes]
+        for block in read_blocks(source, sizes[0], dialect.quoting if dialect else "", sizes[1]):
             rows = block.after(min(start, len(block.array))) if start else block
             start -= len(block.array) - len(rows.array)
             # Blank blocks are skipped. In plain text a blank line is a row: there are as many

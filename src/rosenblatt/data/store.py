@@ -30,7 +30,7 @@ ENTRY_ARRAYS: dict[str, tuple[int, np.dtype[Any]]] = {
     "values": (2, np.dtype(np.float32)),
 }
 ROW_ARRAYS: dict[str, np.dtype[Any]] = {
-    "lengths": np.dtype(np.uint32),  # of the three parts of a row
+    "pointers": np.dtype(np.uint64),  # where the three parts of a row begin, and of the last end
     "bases": np.dtype(np.float32),
     "codes": np.dtype(np.int32),
     "weights": np.dtype(np.float64),
@@ -38,6 +38,7 @@ ROW_ARRAYS: dict[str, np.dtype[Any]] = {
 DTYPES = {name: dtype for name, (_, dtype) in ENTRY_ARRAYS.items()} | ROW_ARRAYS
 _ENTRY_BYTES = np.array([2, 4, 8])  # per entry of each part of a row
 _MOST_ENTRY_BYTES = int(_ENTRY_BYTES.max())
+_ROW_BYTES = 40  # of a row's pointers, base, code and weight
 GROUP_BYTES = 48 << 20
 # None where the operating system lacks them; they only save time and memory.
 _WILL_NEED: int | None = getattr(mmap, "MADV_WILLNEED", None)
@@ -78,10 +79,9 @@ class Store:
     ) -> None:
         self.memory = memory
         self.blocks = [0]
-        self._pointers = GrowingArray(np.zeros((1, 3), np.uint64))
-        self._bases = GrowingArray(np.empty(0, np.float32))
-        self._codes = GrowingArray(np.empty(0, np.int32))
-        self._weights: GrowingArray | None = None  # None while all are 1
+        self._edges = [np.zeros(3, np.int64)]  # the pointers of the first row of each block
+        self._rows = _no_rows()  # in memory
+        self._is_weighted = False  # whether the weight of any row is not 1
         self._entries = _entry_arrays(0 if folder else memory)
         self._files: RowFiles | None = None
         self._maps: dict[str, mmap.mmap] = {}
@@ -90,6 +90,7 @@ class Store:
         if self.folder:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._files = RowFiles(self.folder)
+            self._files.write("pointers", self._edges[0])
 
     def __len__(self) -> int:
         return self.blocks[-1]
@@ -101,18 +102,18 @@ class Store:
 
     @property
     def size(self) -> int:
-        """The bytes that the entries of all rows take."""
-        return int(self._ends @ _ENTRY_BYTES)
+        """The bytes that all rows take."""
+        return int(self._ends @ _ENTRY_BYTES) + _ROW_BYTES * len(self)
 
     @property
     def weights(self) -> np.ndarray:
         """The weight of each row, or a single 1 if all are 1."""
-        return np.ones(1) if self._weights is None else self._weights.array
+        return self._row_array("weights") if self._is_weighted else np.ones(1)
 
     @property
     def _ends(self) -> np.ndarray:
         """The number of entries in each of the three parts."""
-        return self._pointers.array[-1].astype(np.int64)
+        return self._edges[-1]
 
     def reserve(self, rows: int, entries: int) -> Packed:
         """Arrays to pack the next block into, before :meth:`commit`.
@@ -135,31 +136,46 @@ class Store:
 
     def commit(self, rows: Packed, codes: np.ndarray, weights: np.ndarray | None = None) -> None:
         """Append the block that was packed into the reserved arrays."""
+        ones, ends = np.ones(len(codes)), self._ends
+        arrays = {
+            "pointers": rows.pointers[1:] + ends.astype(np.uint64),
+            "bases": rows.bases,
+            "codes": codes,
+            "weights": ones if weights is None else weights,
+        }
+        self._is_weighted |= weights is not None and bool((weights != 1.0).any())
         if self._files is not None:
-            _write(self._files, rows, codes, weights)
-        if weights is not None and self._weights is None:
-            self._weights = GrowingArray(np.ones(len(self)))
-        if self._weights is not None:
-            self._weights.extend(np.ones(len(codes)) if weights is None else weights)
-        self._pointers.extend(rows.pointers[1:] + self._pointers.array[-1])
-        self._bases.extend(rows.bases)
-        self._codes.extend(codes)
+            for name in ENTRY_ARRAYS:
+                self._files.write(name, getattr(rows, name))
+        for name, array in arrays.items():
+            if self._files is None:
+                self._rows[name].extend(array)
+            else:
+                self._files.write(name, array)
+        self._edges.append(ends + rows.pointers[-1].astype(np.int64))
         self.blocks.append(len(self) + len(codes))
 
     def arrays(self) -> tuple[Packed, np.ndarray, np.ndarray]:
         """All rows, their codes and their weights."""
-        if self.on_disk:
-            self.flush()
-            self._map()
-        entries, ends = [], self._ends
-        for name, (part, dtype) in ENTRY_ARRAYS.items():
-            if self.on_disk:
-                entries.append(np.frombuffer(self._maps.get(name, b""), dtype, int(ends[part])))
-            else:
-                entries.append(self._entries[name][: ends[part]])
-        near, far, columns, values = entries
-        rows = Packed(near, far, columns, values, self._bases.array, self._pointers.array)
-        return rows, self._codes.array, self.weights
+        self.flush()
+        entries = [
+            self._mapped(name, int(end)) if self.on_disk else self._entries[name][:end]
+            for name, end in self._entry_counts().items()
+        ]
+        pointers, bases, codes = (self._row_array(name) for name in ("pointers", "bases", "codes"))
+        return Packed(*entries, bases, pointers), codes, self.weights
+
+    def _entry_counts(self) -> dict[str, int]:
+        ends = self._ends.tolist()
+        return {name: ends[part] for name, (part, _) in ENTRY_ARRAYS.items()}
+
+    def _row_array(self, name: str) -> np.ndarray:
+        """The array of something that each row has."""
+        if not self.on_disk:
+            return self._rows[name].array
+        if name != "pointers":
+            return self._mapped(name, len(self))
+        return self._mapped(name, 3 * len(self) + 3).reshape(-1, 3)
 
     def orders(self, seed: Sequence[int] | None) -> Iterator[np.ndarray]:
         """The rows to visit in one epoch, group by group; in file order if `seed` is None.
@@ -194,6 +210,7 @@ class Store:
             "blocks": list(self.blocks),
             "ends": self._ends.tolist(),
             "memory": self.memory,
+            "is_weighted": self._is_weighted,
             "checksums": {} if self._files is None else dict(self._files.checksums),
         }
 
@@ -217,19 +234,14 @@ class Store:
         if store.blocks[0] != 0 or np.any(np.diff(store.blocks) < 0) or len(ends) != 3:
             raise ValueError("the blocks of its rows make no sense")
         sizes = {name: ends[part] for name, (part, _) in ENTRY_ARRAYS.items()}
-        sizes |= dict.fromkeys(ROW_ARRAYS, len(store)) | {"lengths": 3 * len(store)}
+        sizes |= dict.fromkeys(ROW_ARRAYS, len(store)) | {"pointers": 3 * len(store) + 3}
         checksums = {name: int(summary["checksums"][name]) for name in DTYPES}
         check_files(store.folder, sizes, checksums, places, classes)
-        read = {name: np.fromfile(store.folder / name, t) for name, t in ROW_ARRAYS.items()}
-        pointers = np.zeros((len(store) + 1, 3), np.uint64)
-        np.cumsum(read["lengths"].reshape(-1, 3), axis=0, dtype=np.uint64, out=pointers[1:])
-        if pointers[-1].tolist() != ends:
-            raise ModelFormatError(f"{store.folder / 'lengths'} is damaged: rows are missing")
-        store._pointers = GrowingArray(pointers)
-        store._bases, store._codes = GrowingArray(read["bases"]), GrowingArray(read["codes"])
-        if not np.all(read["weights"] == 1.0):
-            store._weights = GrowingArray(read["weights"])
         store._files = RowFiles(store.folder, checksums)
+        store._edges = list(store._row_array("pointers")[store.blocks].astype(np.int64))
+        if store._ends.tolist() != ends:
+            raise ModelFormatError(f"{store.folder / 'pointers'} is damaged: rows are missing")
+        store._is_weighted = bool(summary["is_weighted"])
         return store
 
     def close(self) -> None:
@@ -249,48 +261,49 @@ class Store:
 
     def _cuts(self, blocks: np.ndarray) -> np.ndarray:
         """Where to split a sequence of blocks into groups of `GROUP_BYTES`."""
-        edges = self._pointers.array[self.blocks].astype(np.int64) @ _ENTRY_BYTES
+        edges = np.array(self._edges) @ _ENTRY_BYTES
         filled = np.cumsum(np.diff(edges)[blocks]) // GROUP_BYTES
         return np.flatnonzero(np.diff(filled)) + 1
 
     def _spill(self) -> None:
         """Move all rows to a temporary folder."""
-        rows, codes, _ = self.arrays()
+        arrays = {name: self._entries[name][:end] for name, end in self._entry_counts().items()}
+        arrays |= {name: array.array for name, array in self._rows.items()}
         self.folder, self._lock = temporary_folder()
         self._files = RowFiles(self.folder)
-        _write(self._files, rows, codes, None if self._weights is None else self._weights.array)
-        self._entries = _entry_arrays(0)
+        for name, array in arrays.items():
+            self._files.write(name, array)
+        self._entries, self._rows = _entry_arrays(0), _no_rows()
 
-    def _map(self) -> None:
-        for name, (part, dtype) in ENTRY_ARRAYS.items():
-            size = int(self._ends[part]) * dtype.itemsize
-            if size and (name not in self._maps or len(self._maps[name]) != size):
-                assert self.folder is not None
-                with (self.folder / name).open("rb") as file:
-                    self._maps[name] = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY)
+    def _mapped(self, name: str, count: int) -> np.ndarray:
+        """The array in a file, which is mapped again where it has grown."""
+        size = count * DTYPES[name].itemsize
+        if size and (name not in self._maps or len(self._maps[name]) != size):
+            assert self.folder is not None
+            self.flush()
+            with (self.folder / name).open("rb") as file:
+                self._maps[name] = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY)
+        return np.frombuffer(self._maps.get(name, b""), DTYPES[name], count)
 
     def _advise(self, group: np.ndarray, advice: int | None) -> None:
         """Tell the operating system which pages will be used, or are no longer needed."""
         if advice is None:
             return
-        edges = self._pointers.array[self.blocks]
+        edges = self._edges
         self.arrays()
         for block in group:
             for name, (part, dtype) in ENTRY_ARRAYS.items():
-                first, last = (int(edges[b, part]) * dtype.itemsize for b in (block, block + 1))
+                first, last = (int(edges[b][part]) * dtype.itemsize for b in (block, block + 1))
                 start = first // mmap.PAGESIZE * mmap.PAGESIZE
                 if name in self._maps and last > start:
                     with suppress(OSError):
                         self._maps[name].madvise(advice, start, last - start)
 
 
-def _write(files: RowFiles, rows: Packed, codes: np.ndarray, weights: np.ndarray | None) -> None:
-    for name in ENTRY_ARRAYS:
-        files.write(name, getattr(rows, name))
-    files.write("lengths", np.diff(rows.pointers, axis=0))
-    files.write("bases", rows.bases)
-    files.write("codes", codes)
-    files.write("weights", np.ones(len(codes)) if weights is None else weights)
+def _no_rows() -> dict[str, GrowingArray]:
+    """The arrays of what each row has."""
+    arrays = {name: GrowingArray(np.empty(0, dtype)) for name, dtype in ROW_ARRAYS.items()}
+    return arrays | {"pointers": GrowingArray(np.zeros((1, 3), np.uint64))}
 
 
 def _entry_arrays(size: int) -> dict[str, np.ndarray]:
@@ -369,7 +382,7 @@ def check_files(
 def _parts(path: Path, dtype: np.dtype[Any]) -> Iterator[np.ndarray]:
     """The array in a file, part by part."""
     with path.open("rb") as file:
-        while len(part := np.fromfile(file, dtype, 1 << 20)):
+        while len(part := np.fromfile(file, dtype, 3 << 18)):
             yield part
 
 
@@ -380,7 +393,10 @@ def _check_range(name: str, part: np.ndarray, places: int, classes: int) -> None
     elif name == "codes":
         if int(part.min()) < 0 or int(part.max()) >= classes:
             raise ValueError(f"it names a class beyond the {classes} there are")
-    elif name != "lengths" and not np.isfinite(part).all():
+    elif name == "pointers":
+        if np.any(part[3:] < part[:-3]):
+            raise ValueError("it has a row that ends before it begins")
+    elif not np.isfinite(part).all():
         raise ValueError("it holds numbers that are not finite")
     elif name == "weights" and float(part.min()) < 0:
         raise ValueError("it holds negative weights")

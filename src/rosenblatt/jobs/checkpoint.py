@@ -130,7 +130,7 @@ class Checkpoint:
         arrays |= held
         if rows.rarity is not None:
             arrays["scales"] = rows.rarity.scales
-            about["rest"] = rows.rarity.rest
+            about["rest"] = [rows.rarity.rest, rows.rarity.usual]
         return arrays, about
 
     def resume(self, run: Run) -> bool:
@@ -168,7 +168,7 @@ class Checkpoint:
         if "scales" in arrays:
             known = min(len(arrays["scales"]), len(columns))
             expect("scales", arrays["scales"], np.floating, (known,))
-            rows.rarity = IdfScales(arrays["scales"], float(about["rest"]))
+            rows.rarity = IdfScales(arrays["scales"], *map(float, about["rest"]))
         source.classes, source.label_sets = classes, sets
         source.rows, source.bad, missing, strays = about["counts"]
         source.missing, source.strays = Counter(missing), Counter(strays)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
 
 from rosenblatt.data import Features
 from rosenblatt.data.labels import sorted_labels
@@ -57,6 +56,8 @@ def _project(weights: np.ndarray, rows: Any, features: Features, name: str, sign
     resolutions become part of the finest one, whose weights are the values at the knots. Beyond the
     outer knots it is constant. (Nearest in squares over the knots: isotonic regression.)
     """
+    from sklearn.isotonic import isotonic_regression
+
     bits = features.ngrams.bits
     [straight] = rows.numbering.places_of(np.array([column([f"{name}="], bits)]))
     lifted = [c for c in (features.lift.columns if features.lift else ()) if c.name == name]

@@ -28,6 +28,7 @@ LONG_RUNS = "Long runs"
 # The kinds of options: those that a source or a model decides, those about parsing files, those
 # that decide the weights (and are recorded in the model), and those about the run.
 FEATURE, PARSING, SETTING, RUN = "feature", "parsing", "setting", "run"
+PROGRAM_MEMORY = 256 << 20  # with what is read ahead, but without weights and rows
 _DEEP = " " * 8  # the indentation of an option's text in a docstring
 
 
@@ -164,7 +165,7 @@ class TrainOptions:
     format: str | None = _option(
         PARSING, INPUT,
         "csv, tsv, jsonl, parquet, arrow, svmlight, fasttext (fasttext:# if labels begin with #), "
-        "vw, folder or text. Detected by default.",
+        "vw or text. Detected by default.",
     )
     header: bool | None = _option(
         PARSING, INPUT,
@@ -345,8 +346,9 @@ class TrainOptions:
     )
     memory: int = _option(
         SETTING, LONG_RUNS,
-        "Hashed rows to keep in memory, in bytes (on the command line in MB); more go to disk.",
-        default=128 << 20, low=1, shown=128, parse=lambda megabytes: megabytes << 20,
+        "Memory of the process, in bytes (on the command line in MB), without that of the weights: "
+        "256 MB are for the program and what it reads, the others for rows; more rows go to disk.",
+        default=384 << 20, low=1, shown=384, parse=lambda megabytes: megabytes << 20,
     )
     checkpoint: str | os.PathLike[str] | None = _option(
         RUN, LONG_RUNS, "Folder to save checkpoints of the run in.", given_as=Path
@@ -493,6 +495,11 @@ class TrainOptions:
         if self.holdout is not None:
             return self.holdout
         return 0.1 if self.epochs is None and not has_validation else 0.0
+
+    @property
+    def rows_memory(self) -> int:
+        """The bytes of rows to keep in memory."""
+        return max(0, self.memory - PROGRAM_MEMORY)
 
     def of_kind(self, *kinds: str) -> dict[str, Any]:
         """The options of some kinds, by name."""

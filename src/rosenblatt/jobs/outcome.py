@@ -200,7 +200,7 @@ def trained_model(run: Run) -> Model:
     state |= {name: reorder(select(state[name])) for name in ("W", "U") if name in state}
     state["bias"] = reorder(state["bias"])
     if run.rows.rarity is not None:
-        state["scale"] = run.rows.rarity.of_places(places)
+        state |= run.rows.rarity.state(places)
     model = Model(
         classes=classes,
         features=run.source.features,

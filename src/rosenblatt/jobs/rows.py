@@ -24,7 +24,7 @@ from rosenblatt.learners import make
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.parts import ONE_RATE
 from rosenblatt.learners.problems import n_problems
-from rosenblatt.learners.rates import SAMPLE, IdfScales, rarity_of
+from rosenblatt.learners.rates import SAMPLE, IdfScales, packed_frequencies, rarity_of
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.models.model import Model
 from rosenblatt.training import Drawn
@@ -64,7 +64,7 @@ class FileRows:
         self.start, self.threads = start, threads
         self.learner: Any = None  # see `follow`
         self.progress = Progress()
-        self.store = Store(options.memory, folder)
+        self.store = Store(options.rows_memory, folder)
         columns = None if start is None else start.columns
         self.copies = max(1, source.thresholds)
         # Thresholds between ordered classes have columns behind those of features.
@@ -77,7 +77,7 @@ class FileRows:
         self.batches = self.bytes = self.restarts = 0
         # The scales behind the learner's feature rates. Without a start model, sources that need
         # rates get them from their first 4,096 rows.
-        self.rarity = rarity_of_model(start)
+        self.rarity = None if start is None else IdfScales.of_state(start.state)
         takes_rates = start is None and options.rates != "none"
         self._gets_rates = takes_rates and source.features.need_rates
         self._handed = 0  # rows that were visited or held out in the first epoch
@@ -262,7 +262,9 @@ class FileRows:
         """The first epoch: read and store batches, and visit their rows in order."""
         self._handed = int(self._everything()[position - 1]) + 1 if position else 0
         for batch in self.source.batches(self.batches):
-            before, examples = len(self.store), self._keep(batch, self.store)
+            before, n_known = len(self.store), len(self.numbering)
+            examples = self._keep(batch, self.store)
+            self._measure(examples.rows, len(batch), n_known)
             self._find_leaders(batch)
             self.batches += 1
             self.bytes += batch.size
@@ -273,7 +275,8 @@ class FileRows:
             if self._handed == before:  # the usual case: the rows are still in memory
                 self._handed += len(batch)
                 order = self._visited(np.arange(before, self._handed, dtype=np.uint64))
-                yield examples, order - np.uint64(before)
+                for part in _cut_at_doublings(order, self.progress.visits):
+                    yield examples, part - np.uint64(before)
             else:
                 yield from self._hand_out()
         self.source.warn_of_strays()
@@ -298,6 +301,7 @@ class FileRows:
             is_text = self.source.features.is_text
             self.rarity = rarity_of(stored, rows, len(self.numbering), is_text)
             self.learner.change(rates=self.rarity.rates)
+            self._measure(stored, rows, 0)
         n_classes = known_classes(self.source)
         if n_classes != self.learner.n_classes:
             if self.restarts >= _MOST_RESTARTS and not ended:
@@ -311,6 +315,15 @@ class FileRows:
             self._handed = 0
         self.learner.reserve(len(self.numbering))
         return True
+
+    def _measure(self, rows: Packed, count: int, n_known: int) -> None:
+        """Let new features in other units than most learn at a rate by the size of their values."""
+        if self.rarity is None or not self.rarity.usual:
+            return
+        sizes = packed_frequencies(rows, count, len(self.numbering), n_known)
+        if (rarity := self.rarity.with_sizes(*sizes)) is not self.rarity:
+            self.rarity = rarity
+            self.learner.change(rates=rarity.rates)
 
     def _has_class_weights(self, ended: bool) -> bool:
         """Set the class weights, if any; False if they are not known yet."""
@@ -339,8 +352,8 @@ class FileRows:
             return
         for order in self.store.orders(None):
             rows = self._visited(order[order >= first])
-            if len(rows):
-                yield self.examples(), rows
+            for part in _cut_at_doublings(rows, self.progress.visits):
+                yield self.examples(), part
 
     def _visited(self, rows: np.ndarray) -> np.ndarray:
         """The given rows without those held out or of weight zero."""
@@ -394,6 +407,17 @@ class FileRows:
         return "there are no rows"
 
 
+def _cut_at_doublings(order: np.ndarray, visits: int) -> list[np.ndarray]:
+    """Parts of an order after which 1,000 rows were visited, 2,000, 4,000 ..., to report then.
+
+    >>> [part.tolist() for part in _cut_at_doublings(np.arange(4), visits=1998)]
+    [[0, 1], [2, 3]]
+    """
+    doublings = 1000 << np.arange((visits + len(order)).bit_length())
+    cuts = doublings[(doublings > visits) & (doublings < visits + len(order))] - visits
+    return [part for part in np.split(order, cuts) if len(part)]
+
+
 def check_values(batch: Batch, path: str | None, rows_before: int | None = None) -> None:
     """Raise a DataError for values whose products overflow float32.
 
@@ -418,12 +442,6 @@ def check_values(batch: Batch, path: str | None, rows_before: int | None = None)
 def known_classes(source: Source) -> int:
     """The number of classes found so far, at least two."""
     return max(2, len(source.classes))
-
-
-def rarity_of_model(model: Model | None) -> IdfScales | None:
-    """The feature scales of a model, or None; unknown features get the largest of them."""
-    scales = None if model is None else model.state.get("scale")
-    return IdfScales(scales, float(scales.max())) if scales is not None and len(scales) else None
 
 
 def _state_of(model: Model, learner: Any) -> State:

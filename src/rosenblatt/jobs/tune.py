@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from rosenblatt.data import Batch, Source
 from rosenblatt.errors import DataError, OptionError
-from rosenblatt.jobs.options import TrainOptions
+from rosenblatt.jobs.options import PROGRAM_MEMORY, TrainOptions
 from rosenblatt.jobs.rows import FileRows
 from rosenblatt.jobs.run import Run
 from rosenblatt.kernels import jit
@@ -240,7 +240,9 @@ def _run_trial(
     began = _now()
     source, valid = rows.hashed(choice.ngrams, share)
     held_out = 0.0 if valid is not None else min(0.3, max(0.1, _HELD_OUT / rows.count))
-    trial_options = replace(choice.options(options), holdout=held_out, memory=_MOST_CACHED)
+    trial_options = replace(
+        choice.options(options), holdout=held_out, memory=PROGRAM_MEMORY + _MOST_CACHED
+    )
     run = Run(FileRows(source, trial_options, valid=valid, threads=threads), trial_options)
     with closing(run.rows):
         data, plan = next(run.phases())

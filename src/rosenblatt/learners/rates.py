@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from rosenblatt.kernels.rows import Csr, Dense, Packed
@@ -26,11 +28,25 @@ class IdfScales:
         The scale of each feature that occurred.
     rest : float
         The scale of all other features.
+    usual : float
+        The mean square of the values of most features; 0 where they do not matter, as for text.
     """
 
-    def __init__(self, scales: Array, rest: float) -> None:
-        self.scales, self.rest = scales, rest
+    def __init__(self, scales: Array, rest: float, usual: float = 0.0) -> None:
+        self.scales, self.rest, self.usual = scales, rest, usual
         self._with_rest = np.append(scales, np.float32(rest))
+
+    @classmethod
+    def of_state(cls, state: Mapping[str, Array]) -> IdfScales | None:
+        """The scales that a model keeps, if any; those of other features are its largest."""
+        if "scale" not in state or not len(scales := state["scale"]):
+            return None
+        rest, usual = state["rest"] if "rest" in state else (scales.max(), 0.0)
+        return cls(scales, float(rest), float(usual))
+
+    def state(self, places: Array) -> dict[str, Array]:
+        """What a model of some features keeps."""
+        return {"scale": self.of_places(places), "rest": np.array([self.rest, self.usual])}
 
     @property
     def rates(self) -> Array:
@@ -40,6 +56,23 @@ class IdfScales:
     def of_places(self, places: Array) -> Array:
         """The scales of some features."""
         return self._with_rest[np.minimum(places, np.uint32(len(self.scales)))]
+
+    def with_sizes(self, frequencies: Array, squares: Array) -> IdfScales:
+        """With features that the sample lacks in units of their own values, if these are unusual.
+
+        `frequencies` are the numbers of rows that have them, and `squares` the sums of squares.
+
+        >>> scales = IdfScales(np.ones(1, np.float32), 2.0, usual=1.0)
+        >>> scales.with_sizes(np.array([1, 1, 1]), np.array([1.0, 4.0, 1e6])).scales.tolist()
+        [1.0, 2.0, 0.0020000000949949026]
+        """
+        scales = self.of_places(np.arange(len(frequencies), dtype=np.uint32))
+        sizes = squares / np.maximum(frequencies, 1)
+        is_odd = (scales == np.float32(self.rest)) & (sizes > 0) & ~_is_usual(sizes, self.usual)
+        if not self.usual or not is_odd.any():
+            return self
+        scales[is_odd] *= np.sqrt(self.usual / sizes[is_odd])
+        return IdfScales(scales, self.rest, self.usual)
 
 
 def idf_rates(examples: Examples) -> Array:
@@ -68,17 +101,21 @@ def rarity_of(
     return rarity_by(frequencies, np.bincount(columns, values**2, n_features), n)
 
 
-def packed_frequencies(rows: Packed, n: int, count: int = 0) -> tuple[Array, Array]:
+def packed_frequencies(rows: Packed, n: int, count: int = 0, first: int = 0) -> tuple[Array, Array]:
     """In how many of the first n packed rows each feature occurs, and its sum of squares.
 
-    For all features that occur, and at least `count`.
+    For all features that occur, and at least `count`; those before the `first` are not looked at.
     """
     near, far, rest = (int(end) for end in rows.pointers[n])
     ends = rows.pointers[: n + 1].astype(np.int64)
     sizes, bases = ends[1:] - ends[:-1], rows.bases[:n].astype(np.float64)
     shared = [np.repeat(bases, sizes[:, 0]), np.repeat(bases, sizes[:, 1])]
-    squares = np.concatenate([*shared, rows.values[:rest].astype(np.float64)]) ** 2
-    places = np.concatenate([rows.near[:near], rows.far[:far], rows.columns[:rest]])
+    values = [*shared, rows.values[:rest].astype(np.float64)]
+    columns = [rows.near[:near], rows.far[:far], rows.columns[:rest]]
+    if first:
+        values = [part[at >= first] for part, at in zip(values, columns, strict=True)]
+        columns = [at[at >= first] for at in columns]
+    squares, places = np.concatenate(values) ** 2, np.concatenate(columns)
     return np.bincount(places, minlength=count), np.bincount(places, squares, count)
 
 
@@ -93,14 +130,17 @@ def rarity_by(frequencies: Array, squares: Array, n: int, is_text: bool = True) 
     [0.5773502588272095, 0.5773502588272095, 0.0005773502634838223]
     """
     logs = np.log((2 + n) / np.arange(1, frequencies.max(initial=0) + 2))[frequencies]
-    rest = np.log(2 + n)
+    rest, usual = np.log(2 + n), 0.0
     if not is_text:
         squared_sizes = squares / np.maximum(frequencies, 1)
         positive = squared_sizes[squared_sizes > 0]
         usual = float(np.median(positive)) if len(positive) else 1.0
-        is_usual = (squared_sizes >= usual / USUAL**2) & (squared_sizes <= usual * USUAL**2)
-        squared_sizes[is_usual | (squared_sizes == 0)] = usual
+        squared_sizes[_is_usual(squared_sizes, usual) | (squared_sizes == 0)] = usual
         logs, rest = (1 + logs) / np.sqrt(squared_sizes), (1 + rest) / np.sqrt(usual)
     total = float((squares * logs**2).sum())
     unit = 1.0 / np.sqrt(total / n) if total > 0 else 1.0
-    return IdfScales((unit * logs).astype(np.float32), float(np.float32(unit * rest)))
+    return IdfScales((unit * logs).astype(np.float32), float(np.float32(unit * rest)), usual)
+
+
+def _is_usual(squared_sizes: Array, usual: float) -> Array:
+    return (squared_sizes >= usual / USUAL**2) & (squared_sizes <= usual * USUAL**2)

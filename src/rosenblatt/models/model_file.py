@@ -264,6 +264,7 @@ class CompressedState(Mapping[str, Array]):
             "bias": (np.float64, (3, problems)),
             "clock": (np.float64, (1,)),
             "scale": (np.float32, (n,)),
+            "rest": (np.float64, (2,)),
         }
         names = [name.split(".")[1] for name in arrays if name.startswith("state.")]
         self._arrays = {name: (arrays[f"state.{name}"], *shapes[name]) for name in names}

@@ -19,7 +19,7 @@ from rosenblatt.data.labels import sorted_labels
 from rosenblatt.errors import ModelFormatError, OptionError
 from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.jobs.outcome import state_for_model
-from rosenblatt.jobs.rows import check_can_learn, rarity_of_model, state_of_model
+from rosenblatt.jobs.rows import check_can_learn, state_of_model
 from rosenblatt.jobs.run import rule_of, spec_of
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
@@ -28,6 +28,7 @@ from rosenblatt.learners import make
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.parts import ONE_RATE
 from rosenblatt.learners.problems import n_problems
+from rosenblatt.learners.rates import IdfScales
 from rosenblatt.learners.weights import State, with_new_classes
 from rosenblatt.models import tensorfile
 from rosenblatt.models.model import Model
@@ -143,7 +144,7 @@ class Online:
         self.options = start.options
         self.reader = RowReader(start.features)
         self._plan = Plan(rule_of(self.options)[1])
-        self.rarity = rarity_of_model(model)
+        self.rarity = None if model is None else IdfScales.of_state(model.state)
         self.classes: list[str] = [] if model is None else list(model.classes)
         columns = None if model is None else model.columns
         self.numbering = Numbering(1 << start.features.ngrams.bits, columns)
@@ -271,8 +272,7 @@ class Online:
         """A copy of the current model, with all that is needed to go on from it."""
         state = state_for_model(self.learner)
         if self.rarity is not None:
-            places = np.arange(len(self.numbering), dtype=np.uint32)
-            state["scale"] = self.rarity.of_places(places)
+            state |= self.rarity.state(np.arange(len(self.numbering), dtype=np.uint32))
         return deepcopy(replace(self.model, state=state))
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, Any]]:
