@@ -158,12 +158,12 @@ class Store:
     def arrays(self) -> tuple[Packed, np.ndarray, np.ndarray]:
         """All rows, their codes and their weights."""
         self.flush()
-        entries = [
-            self._mapped(name, int(end)) if self.on_disk else self._entries[name][:end]
+        near, far, columns, values = (
+            self._mapped(name, end) if self.on_disk else self._entries[name][:end]
             for name, end in self._entry_counts().items()
-        ]
+        )
         pointers, bases, codes = (self._row_array(name) for name in ("pointers", "bases", "codes"))
-        return Packed(*entries, bases, pointers), codes, self.weights
+        return Packed(near, far, columns, values, bases, pointers), codes, self.weights
 
     def _entry_counts(self) -> dict[str, int]:
         ends = self._ends.tolist()

@@ -316,7 +316,7 @@ class FileRows:
         self.learner.reserve(len(self.numbering))
         return True
 
-    def _measure(self, rows: Packed, count: int, n_known: int) -> None:
+    def _measure(self, rows: Any, count: int, n_known: int) -> None:
         """Let new features in other units than most learn at a rate by the size of their values."""
         if self.rarity is None or not self.rarity.usual:
             return
