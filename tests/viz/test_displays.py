@@ -9,11 +9,10 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
 from rosenblatt import Perceptron, teaching_sets, trace, train
-from rosenblatt.theory import certify, run_certificate
+from rosenblatt.theory import certify
 from rosenblatt.training import Epoch
 from rosenblatt.viz import (
     BoundaryDisplay,
-    BoundsDisplay,
     ComparisonDisplay,
     ContradictionDisplay,
     EpochsDisplay,
@@ -100,16 +99,6 @@ def test_the_path_can_be_cut_after_a_step():
     assert len(WeightSpaceDisplay.from_trace(run, step=2).path) == 1 + run[1].updates
 
 
-def test_the_ellipse_of_arow_has_the_standard_deviations_of_its_weights():
-    arow = trace([[2], [-1], [1]], [1, -1, 1], rule="arow", max_epochs=2)
-    display = WeightSpaceDisplay.from_trace(arow)
-    last = display.ellipses_[-1]
-    assert (last.width, last.height) == pytest.approx(2 * np.sqrt(arow[-1].variances_after))
-    assert last.center == pytest.approx((*arow.weights, arow.bias))
-    assert len(display.ellipses_) == 1 + arow.n_updates
-    assert WeightSpaceDisplay.from_trace(trace([[2], [-1]], [1, -1])).ellipses_ == []
-
-
 def test_more_than_two_weights_are_not_drawn(run):
     with pytest.raises(ValueError, match="two weights can be drawn, not 3"):
         WeightSpaceDisplay.from_trace(run)
@@ -137,53 +126,6 @@ def test_margins_of_three_classes_are_positive_for_the_rows_that_are_right():
     )
 
 
-def test_bounds_are_sorted_below_the_updates():
-    display = BoundsDisplay(4, {"large": 900.0, "small": 12.0}).plot()
-    assert display.updates_.get_offsets()[0][0] == 4
-    assert [value for value, _ in display.bounds_.get_offsets()] == [12, 900]
-    labels = [label.get_text() for label in display.ax_.get_yticklabels()]
-    assert labels == ["updates made", "small", "large"]
-    assert display.ax_.get_xscale() == "log"
-
-
-def test_no_mistake_at_all_can_be_drawn():
-    none = BoundsDisplay(0, {"Novikoff": 12.0}).plot()
-    assert [text.get_text() for text in none.ax_.texts] == ["0", "12"]
-
-
-@pytest.mark.parametrize("options", [{}, {"threshold": 1.0}, {"weights": (1, -1)}, {"eta": 2}])
-def test_a_separable_trace_is_drawn_with_bounds_it_keeps_to(run, options):
-    again = trace(run.problem.X, run.problem.signs, **options)
-    display = BoundsDisplay.from_trace(again)
-    assert len(display.bounds) == 2
-    assert all(again.n_updates <= bound for bound in display.bounds.values())
-
-
-def test_on_inseparable_rows_the_first_pass_is_bounded(xor):
-    display = BoundsDisplay.from_trace(xor)
-    assert display.name == "updates in the first epoch"
-    assert all(display.updates <= bound * (1 + 1e-9) for bound in display.bounds.values())
-
-
-def test_the_bounds_are_not_about_the_batch_rule(run):
-    with pytest.raises(ValueError, match="the online rule"):
-        BoundsDisplay.from_trace(trace(run.problem.X, run.problem.signs, update="batch"))
-
-
-def test_a_certificate_of_a_run_brings_its_bounds(run):
-    found = run_certificate(
-        run.problem.X, run.problem.signs, run.weights, run.bias, updates=run.n_updates
-    )
-    display = BoundsDisplay.from_certificate(found)
-    assert display.updates == run.n_updates
-    assert list(display.bounds.values()) == [bound.value for bound in found.bounds]
-
-
-def test_a_certificate_of_data_has_no_bounds_to_draw(run):
-    with pytest.raises(ValueError, match="the bounds are about a run"):
-        BoundsDisplay.from_certificate(certify(run.problem.X, run.problem.signs))
-
-
 def test_of_many_rules_the_best_have_a_colour_and_a_name():
     names = [f"rule {i}" for i in range(11)]
     curves = np.linspace(0.5, 0.1, 11)[:, None, None] * np.ones((11, 3, 20))
@@ -194,14 +136,6 @@ def test_of_many_rules_the_best_have_a_colour_and_a_name():
     assert len(labels) == 9
     looks = {(line.get_color(), line.get_marker()) for line in display.ax_.lines[:8]}
     assert len(looks) == 8
-
-
-def test_a_fitted_perceptron_is_drawn_with_the_bounds_of_its_certificate(run):
-    X, y = np.array(run.problem.X, dtype=float), run.problem.signs
-    model = Perceptron.textbook(shuffle=False).fit(X, y)
-    display = BoundsDisplay.from_estimator(model, X, y)
-    assert display.updates == model.n_updates_
-    assert display.bounds
 
 
 def test_a_certificate_is_drawn_by_its_contradicting_rows():

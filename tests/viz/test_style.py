@@ -6,14 +6,14 @@ import pytest
 from scipy import sparse
 
 from rosenblatt.errors import MissingExtraError
-from rosenblatt.viz import BoundsDisplay
+from rosenblatt.viz import EpochsDisplay
 from rosenblatt.viz.style import class_names, named_rows
 
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r'pip install "\.\[plot\]"'):
-        BoundsDisplay(1, {"Novikoff": 2.0}).plot()
+        EpochsDisplay([1, 0]).plot()
 
 
 def test_signed_labels_keep_their_signs():

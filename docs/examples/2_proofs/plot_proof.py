@@ -10,7 +10,7 @@ makes 4.
 import matplotlib.pyplot as plt
 
 from rosenblatt import teaching_sets, trace
-from rosenblatt.viz import BoundsDisplay, ProofDisplay
+from rosenblatt.viz import ProofDisplay
 
 iris = teaching_sets.load("iris")
 flowers = trace(iris.X, iris.y, feature_names=iris.feature_names)
@@ -29,8 +29,3 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constraine
 ProofDisplay(proof).plot(ax=left)
 right.plot([point.k for point in proof.points], [point.potential for point in proof.points], "o")
 right.set(xlabel="updates k", ylabel="‖w - αu‖²", xlim=(0, None), ylim=(0, None))
-
-# %%
-# The run on the flowers beside every bound that applies to it.
-
-BoundsDisplay.from_trace(flowers)

@@ -153,9 +153,6 @@ class WeightSpaceDisplay(Display):
         The names of the two weights.
     threshold : float
         δ.
-    variances : array of shape (k + 1, 2) or None
-        Of the two weights at each point of the path, for AROW: an ellipse of one standard
-        deviation at the last one, and faint ones before.
 
     Examples
     --------
@@ -171,7 +168,6 @@ class WeightSpaceDisplay(Display):
     path: Any
     axes: tuple[str, str]
     threshold: float = 0.0
-    variances: Any = None
 
     @classmethod
     def from_trace(
@@ -189,19 +185,14 @@ class WeightSpaceDisplay(Display):
         states = [trace.path[0], *((s.weights_after, s.bias_after) for s in steps if s.mistake)]
         path = np.array([problem.padded_weights(w, b) for w, b in states], dtype=float)
         first, second = style.weight_names(problem)
-        variances = None
-        if any(s.variances_after for s in steps):
-            later = [s.variances_after[:2] for s in steps if s.mistake]
-            variances = np.array([(1.0, 1.0), *later], dtype=float)
         signs, axes = np.array(problem.signs), (first, second)
-        display = cls(rows, signs, path, axes, problem.threshold, variances)
+        display = cls(rows, signs, path, axes, problem.threshold)
         return display.plot(ax=ax, **options)
 
     def plot(self, ax: Any = None, *, legend: bool = True) -> WeightSpaceDisplay:
         """Draw into `ax`, or into a new figure."""
         ax = self._prepare(ax, figsize=(5.2, 5.0))
-        around = 0.0 if self.variances is None else np.sqrt(self.variances)
-        low, high = (self.path - around).min(axis=0), (self.path + around).max(axis=0)
+        low, high = self.path.min(axis=0), self.path.max(axis=0)
         center, extent = (low + high) / 2, 0.65 * max(float(np.max(high - low)), 1.0)
         across, up = (np.linspace(c - extent, c + extent, 400) for c in center)
         grid = np.stack(np.meshgrid(across, up), axis=-1)
@@ -216,7 +207,6 @@ class WeightSpaceDisplay(Display):
         for start, end in zip(self.path[:-1], self.path[1:], strict=True):
             arrow = {"arrowstyle": "-|>", "color": INK, "shrinkA": 0, "shrinkB": 0}
             ax.annotate("", end, start, zorder=5, arrowprops=arrow)
-        self.ellipses_ = self._draw_ellipses(ax) if self.variances is not None else []
         ax.scatter(*self.path[0], s=36, facecolors="white", edgecolors=INK, zorder=6, label="start")
         ax.scatter(*self.path[-1], s=110, color=INK, marker="*", zorder=6, label="end")
         if self.cone_ is not None:
@@ -227,19 +217,6 @@ class WeightSpaceDisplay(Display):
         if legend:
             ax.legend(loc="best", framealpha=0.9)
         return self
-
-    def _draw_ellipses(self, ax: Any) -> list[Any]:
-        """One standard deviation around each of the weights on the path."""
-        from matplotlib.patches import Ellipse
-
-        drawn = []
-        for place, (center, variance) in enumerate(zip(self.path, self.variances, strict=True)):
-            last = place == len(self.path) - 1
-            width, height = 2 * np.sqrt(variance)
-            look = {"linewidth": 1.6 if last else 0.6, "alpha": 0.9 if last else 0.25}
-            ellipse = Ellipse(center, width, height, fill=False, edgecolor=POSITIVE, **look)
-            drawn.append(ax.add_patch(ellipse))
-        return drawn
 
     def _edges(self) -> list[tuple[Any, int]]:
         """One row and sign per distinct edge; zero rows have none."""
