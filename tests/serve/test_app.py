@@ -17,12 +17,13 @@ from rosenblatt.errors import OptionError
 from rosenblatt.kernels.jit import Kernel, types_of
 from rosenblatt.serve import engine as engine_module
 from rosenblatt.serve.app import serve
-from rosenblatt.serve.engine import Engine, Predict
+from rosenblatt.serve.engine import Engine
 from rosenblatt.serve.guard import Limits, Tokens
 from rosenblatt.serve.log import open_log
 from rosenblatt.serve.online import Start
 from rosenblatt.serve.openapi import description
 from rosenblatt.serve.replay import replay
+from rosenblatt.serve.rows import Predict
 
 from .conftest import caught_up, running, stream, text_start
 

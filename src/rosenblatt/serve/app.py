@@ -17,11 +17,20 @@ from typing import Any
 
 from rosenblatt import __version__
 from rosenblatt.errors import MissingExtraError, OptionError
-from rosenblatt.serve.engine import Busy, Engine, Labels, NewLabel, Predict, UnknownId, say
+from rosenblatt.serve.engine import Busy, Engine, UnknownId, say
 from rosenblatt.serve.log import LogError, new_id
 from rosenblatt.serve.online import file_of
 from rosenblatt.serve.openapi import PARAMETERS, description
-from rosenblatt.serve.rows import TooManyRows, label_of, parse_arrow, parse_json, parse_lines
+from rosenblatt.serve.rows import (
+    Labels,
+    NewLabel,
+    Predict,
+    TooManyRows,
+    label_of,
+    parse_arrow,
+    parse_json,
+    parse_lines,
+)
 
 if find_spec("starlette") is None or find_spec("uvicorn") is None:
     raise MissingExtraError("the service", "serve")

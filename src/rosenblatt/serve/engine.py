@@ -15,7 +15,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from rosenblatt.learners.problems import own_scores
 from rosenblatt.models.model import Model
 from rosenblatt.serve.log import Known, LabelRow, Log, LogError, Prediction, new_id
 from rosenblatt.serve.online import Online, bytes_of
-from rosenblatt.serve.rows import Row, RowReader
+from rosenblatt.serve.rows import Labels, Predict, Row, RowReader
 
 _MOST_ROWS = 4096  # of a batch, and labels learned at a time when the service starts
 _FEW = 16  # rows of a request that, if it is alone, is answered without another thread
@@ -45,34 +45,6 @@ class Busy(RuntimeError):  # noqa: N818  (named by what is the case)
 
 class UnknownId(ValueError):  # noqa: N818
     """A label is for an id that the log does not have, and has no row."""
-
-
-class Predict(NamedTuple):
-    """Rows to predict; if there is a log, they are written to it, to be labelled later."""
-
-    rows: list[Row]
-    top: int = 1
-    explain: bool = False
-
-
-class NewLabel(NamedTuple):
-    """A label for an id, with the row if the id may be unknown."""
-
-    id: str
-    label: str
-    weight: float = 1.0
-    row: Row | None = None
-
-
-class Labels(NamedTuple):
-    """Labels to write to the log, all or none."""
-
-    labels: list[NewLabel]
-
-    @property
-    def rows(self) -> list[Row]:
-        """The rows that came with labels."""
-        return [label.row for label in self.labels if label.row is not None]
 
 
 Task = Predict | Labels | Callable[[], Any]  # a function is called between two batches

@@ -1,4 +1,4 @@
-"""Rows from outside: checked, and spelled as the columns of a model need them.
+"""Rows and labels from outside: checked, and spelled as the columns of a model need them.
 
 A checked row depends on nothing but itself, so that what a request sends cannot change how the
 rows of others become features when they are hashed together.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,34 @@ Row = dict[str, str | float | None]
 _LONGEST_LABEL = 200
 _FLAT = ("string", "large_string", "bool", "float", "double", "halffloat", "int", "uint", "null")
 _DATES = ("date", "timestamp")
+
+
+class Predict(NamedTuple):
+    """Rows to predict; if there is a log, they are written to it, to be labelled later."""
+
+    rows: list[Row]
+    top: int = 1
+    explain: bool = False
+
+
+class NewLabel(NamedTuple):
+    """A label for an id, with the row if the id may be unknown."""
+
+    id: str
+    label: str
+    weight: float = 1.0
+    row: Row | None = None
+
+
+class Labels(NamedTuple):
+    """Labels to write to the log, all or none."""
+
+    labels: list[NewLabel]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows that came with labels."""
+        return [label.row for label in self.labels if label.row is not None]
 
 
 class RowReader:
