@@ -35,8 +35,8 @@ from rosenblatt.estimators._input import (
     initial_weights,
     refuse_bad_numbers,
 )
+from rosenblatt.estimators._partial_fit import learn
 from rosenblatt.estimators._unseen import Fitted
-from rosenblatt.estimators.online import learn
 from rosenblatt.learners import Spec, make
 from rosenblatt.learners.column_scale import ColumnScale, RunningScale
 from rosenblatt.learners.examples import ONE, Examples, examples_of
@@ -358,8 +358,10 @@ class LinearClassifier(SparseCoefMixin, Classifier):
         return seen
 
     def _expected_visits(self, n_classes: int) -> float:
-        """How often a fit reads each row, about: with a margin runs are short, and copies decide
-        half as many visits."""
+        """About how often a fit reads a row that its copy may decide.
+
+        With a margin runs are short, and copies decide half as many visits.
+        """
         if self.threshold != "auto":
             return self.max_iter * max(1, n_classes - 1)
         epochs = self.max_iter if self.tol is None else min(self.max_iter, _USUAL_EPOCHS)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from functools import cached_property
-from itertools import chain
 from typing import Any, overload
 
 import numpy as np
@@ -70,7 +67,7 @@ class History(Sequence[Epoch]):
     def __init__(
         self, epochs: Sequence[Epoch] = (), row_updates: npt.NDArray[np.int64] | None = None
     ) -> None:
-        self.__dict__["epochs"] = tuple(epochs)
+        self.epochs = tuple(epochs)
         self.row_updates = row_updates
         """After a cycle: the updates of each row between the two equal weights."""
 
@@ -95,21 +92,6 @@ class History(Sequence[Epoch]):
 
     def __add__(self, other: History) -> History:
         return History([*self.epochs, *other.epochs], other.row_updates)
-
-    @cached_property
-    def epochs(self) -> tuple[Epoch, ...]:
-        """The epochs; those of a pickle are created when first read."""
-        size, flat = len(fields(Epoch)), array("d", self._numbers)
-        rows = (flat[i : i + size] for i in range(0, len(flat), size))
-        return tuple(Epoch(int(e), int(u), int(r), *rest) for e, u, r, *rest in rows)
-
-    def __getstate__(self) -> tuple[bytes, Any]:
-        """Pickle the numbers, not the objects, of which there may be many."""
-        numbers = chain.from_iterable(epoch.__dict__.values() for epoch in self.epochs)
-        return array("d", numbers).tobytes(), self.row_updates
-
-    def __setstate__(self, state: tuple[bytes, Any]) -> None:
-        self._numbers, self.row_updates = state
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, History) and repr(self.epochs) == repr(other.epochs)
