@@ -77,14 +77,20 @@ class FamilyClassifier(LinearClassifier):
         self.n_jobs = n_jobs
 
     def _numbers(self) -> Any:
-        own = {name: getattr(self, name) for name in self._records[0].parameters}
-        return _chosen(self._records, own).with_parameters(**own)
+        return self._record().with_parameters(**self._rule_parameters())
+
+    def _rule_parameters(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._records[0].parameters}
+
+    def _record(self) -> Rule:
+        """The record whose fixed parameters are those of this estimator."""
+        values = self._rule_parameters()
+        return next(r for r in self._records if all(values[n] == v for n, v in r.fixed.items()))
 
     def _check_options(self) -> None:
         super()._check_options()
         self._numbers()
-        own = {name: getattr(self, name) for name in self._records[0].parameters}
-        if self.warm_start and _chosen(self._records, own).storage == "adaptive":
+        if self.warm_start and self._record().storage == "adaptive":
             raise ValueError(
                 "A rule that keeps sums of gradients cannot start from weights (warm_start=True): "
                 "use partial_fit to continue."
@@ -100,11 +106,6 @@ class FamilyClassifier(LinearClassifier):
             raise AttributeError(f"{type(self).__name__} keeps no variances.")
         variances = self.state_.cells[..., 1]
         return variances if self.scale_ is None else variances * self.scale_.factors**2
-
-
-def _chosen(records: tuple[Rule, ...], parameters: dict[str, Any]) -> Rule:
-    """The record whose fixed parameters are these."""
-    return next(r for r in records if all(parameters[n] == v for n, v in r.fixed.items()))
 
 
 def estimator_class(name: str) -> Any:

@@ -204,22 +204,22 @@ class CellPart(Part):
         if old_sums is not None:
             self._wide(self.cell_sums, 1)[:, :before] = old_sums
 
-    def restore(self, state: State, own: slice) -> None:
-        """Continue from the problems `own` of a state; NaN stands for initial values."""
+    def restore(self, state: State, places: slice) -> None:
+        """Continue from the problems at `places` of a state; NaN stands for initial values."""
         self.n_features = state.weights.shape[1]
         self._begin()
-        wide, cells = self._wide(self.cells), state.cells[own]
+        wide, cells = self._wide(self.cells), state.cells[places]
         if cells.size:
             wide[...] = np.where(np.isnan(cells), wide, cells)
         else:
-            wide[..., 0] = state.weights[own]
+            wide[..., 0] = state.weights[places]
         if self.cell_sums.size and state.sums.size:
-            self._wide(self.cell_sums, 1)[..., 0] = state.sums[own]
+            self._wide(self.cell_sums, 1)[..., 0] = state.sums[places]
         if state.book.size:
-            self.book = np.where(np.isnan(state.book[:, own]), self.book, state.book[:, own])
+            self.book = np.where(np.isnan(state.book[:, places]), self.book, state.book[:, places])
         else:
-            self.book[BIAS] = state.bias[own]
+            self.book[BIAS] = state.bias[places]
         if state.before is not None:
-            weights = state.before.weights[own]
+            weights = state.before.weights[places]
             self.before = np.array(weights if self.spec.dense else weights.T, order="C")
-            self.before_bias = state.before.bias[own].copy()
+            self.before_bias = state.before.bias[places].copy()

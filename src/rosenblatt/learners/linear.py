@@ -210,9 +210,9 @@ class Linear(CountedByScores):
         coefficients = directions * weight[:, None]
         for part, clock in zip(self.parts, times, strict=True):
             mine = np.ascontiguousarray(coefficients[:, first : first + part.problems])
-            own = weight[np.isin(truth, part.classes)] if self.is_pairwise else weight
+            visited = weight[np.isin(truth, part.classes)] if self.is_pairwise else weight
             part.correct(examples, order, mine, eta, clock)
-            part.clock = clock + own.sum()
+            part.clock = clock + visited.sum()
             first += part.problems
         updates = self.problems.updates_of(directions, weight)
         by_row = coefficients if self.spec.multiclass == "labels" else coefficients.any(axis=1)
@@ -284,10 +284,10 @@ class Linear(CountedByScores):
         if averaged and self._average is not None and self._average[0] == clock:
             return self._average[1]
         shown, biases = zip(*(part.present(averaged) for part in self.parts), strict=True)
-        found = Weights(_joined(shown), np.concatenate(biases))
+        joined = Weights(_joined(shown), np.concatenate(biases))
         if averaged:
-            self._average = clock, found
-        return found
+            self._average = clock, joined
+        return joined
 
     def snapshot(self, averaged: bool = False) -> Weights:
         """A copy of the current weights, or of their average, in the layout of the learner."""

@@ -237,11 +237,11 @@ class LazyPart(Part):
         if not self.is_alone:  # the learner caches the average of all parts
             return self._averaged(W, bias)
         key = len(W), self.clock
-        found = self.mean  # other threads may score at the same time
-        if found is None or found[0] != key:
-            found = self.mean = None  # its memory is free before another is made
-            found = self.mean = key, self._averaged(W, bias)
-        return found[1]
+        cached = self.mean  # other threads may score at the same time
+        if cached is None or cached[0] != key:
+            cached = self.mean = None  # its memory is free before another is made
+            cached = self.mean = key, self._averaged(W, bias)
+        return cached[1]
 
     def _averaged(self, W: Array, bias: Array) -> tuple[Array, Array]:
         """The means of weights and biases over all steps, as new arrays."""
@@ -302,18 +302,21 @@ class LazyPart(Part):
         """Nothing: the weights and biases are all."""
         return np.zeros((0, 0, 0)), np.zeros((0, 0))
 
-    def restore(self, state: State, own: slice) -> None:
-        """Continue from the problems `own` of a state; its arrays are copied."""
+    def restore(self, state: State, places: slice) -> None:
+        """Continue from the problems at `places` of a state; its arrays are copied."""
         self.n_features = state.weights.shape[1]
         self.mean = None
-        self.W = self._laid_out(state.weights[own], self.W.dtype)
+        self.W = self._laid_out(state.weights[places], self.W.dtype)
         if self.spec.averaging and state.sums.size:
-            self.U = self._laid_out(state.sums[own], np.float64)
-        self.book[learn.BIAS], self.book[learn.BIAS_SUM] = state.bias[own], state.bias_sums[own]
-        self.clock = state.clock[own][0]
+            self.U = self._laid_out(state.sums[places], np.float64)
+        self.book[learn.BIAS], self.book[learn.BIAS_SUM] = (
+            state.bias[places],
+            state.bias_sums[places],
+        )
+        self.clock = state.clock[places][0]
         if state.before is not None:
-            self.before = self._laid_out(state.before.weights[own], self.W.dtype)
-            self.before_bias = state.before.bias[own].copy()
+            self.before = self._laid_out(state.before.weights[places], self.W.dtype)
+            self.before_bias = state.before.bias[places].copy()
 
     def _laid_out(self, weights: Array, dtype: Any) -> Array:
         """A copy of (problems, features) weights in the layout of ``W``."""

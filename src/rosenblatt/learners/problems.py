@@ -119,9 +119,9 @@ class Problems:
         rivals = others.argmax(axis=1)  # the first of equals
         limits = xp.where(truth > rivals, above, below)
         wrong = within(scores[here, truth] - scores[here, rivals], limits)
-        found: Array = xp.zeros(scores.shape, np.int8)
-        found[here[wrong], truth[wrong]], found[here[wrong], rivals[wrong]] = 1, -1
-        return found
+        signs: Array = xp.zeros(scores.shape, np.int8)
+        signs[here[wrong], truth[wrong]], signs[here[wrong], rivals[wrong]] = 1, -1
+        return signs
 
     def updates_of(self, directions: Array, weights: Array) -> int:
         """The number of updates of a batch of corrections: one per copy of a row."""
@@ -170,15 +170,15 @@ def rows_of_pairs(
     """The rows of an order that belong to each pair of classes, and their learning rates.
 
     >>> order, etas = np.array([3, 0, 2, 1]), np.ones(1)
-    >>> own = rows_of_pairs([(0, 1), (1, 2)], np.array([0, 2, 1, 1]), order, etas)
-    >>> [rows.tolist() for rows, _ in own]
+    >>> pairs = rows_of_pairs([(0, 1), (1, 2)], np.array([0, 2, 1, 1]), order, etas)
+    >>> [rows.tolist() for rows, _ in pairs]
     [[3, 0, 2], [3, 2, 1]]
     """
-    visited, own = codes[order], []
+    visited, chosen = codes[order], []
     for negative, positive in pairs:
-        chosen = np.flatnonzero((visited == negative) | (visited == positive))
-        own.append((order[chosen], etas[chosen] if etas.size > 1 else etas))
-    return own
+        at = np.flatnonzero((visited == negative) | (visited == positive))
+        chosen.append((order[at], etas[at] if etas.size > 1 else etas))
+    return chosen
 
 
 class CountedByScores:

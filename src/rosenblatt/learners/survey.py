@@ -56,14 +56,14 @@ def survey(
     Examples
     --------
     >>> from rosenblatt.learners.examples import examples_of
-    >>> found = survey(examples_of(np.eye(2), [0, 1]), keys=False, copies=True)
-    >>> found.largest, found.screened.small.tolist()
+    >>> result = survey(examples_of(np.eye(2), [0, 1]), keys=False, copies=True)
+    >>> result.largest, result.screened.small.tolist()
     (1.0, [[127, 0], [0, 127]])
     """
     rows, n = examples.rows, len(examples)
     assert isinstance(rows, Dense | Csr), "packed rows are not surveyed"
     values, word = rows.X if isinstance(rows, Dense) else rows.data, examples.word
-    found, tops = np.empty((2, n), word)
+    hashes, tops = np.empty((2, n), word)
     lengths = np.empty(n) if squares else None
     screened = _room_for_copies(rows) if copies and isinstance(rows, Dense) else None
 
@@ -71,20 +71,20 @@ def survey(
         words, multipliers = row_words(rows, word), key_multipliers(examples.n_features, word)
 
     def look(first: int, last: int) -> float:
-        own = slice(first, last)
+        block = slice(first, last)
         if keys or screened:
             chosen = np.arange(first, last, dtype=np.uint64)
-            row_keys.keys(words, chosen, multipliers, found[own], tops[own])
-            numbers = (tops[own] >> word.type(1)).view(values.dtype)
+            row_keys.keys(words, chosen, multipliers, hashes[block], tops[block])
+            numbers = (tops[block] >> word.type(1)).view(values.dtype)
         else:
             numbers = _numbers(rows, first, last)
         largest = _magnitude(numbers)
         if not math.isfinite(largest):
             return largest
         if lengths is not None:
-            lengths[own] = _squared_lengths(rows, first, last)
+            lengths[block] = _squared_lengths(rows, first, last)
         if screened:
-            screen.copy_rows(values[own], numbers, screened.small[own], screened.errors[own])
+            screen.copy_rows(values[block], numbers, screened.small[block], screened.errors[block])
         return largest
 
     blocks = max(1, min(n, values.size // _BLOCK))
@@ -95,7 +95,7 @@ def survey(
         with ThreadPoolExecutor(threads) as pool:
             tallest = list(pool.map(look, bounds[:-1], bounds[1:]))
     largest = max(tallest) if all(map(math.isfinite, tallest)) else math.inf
-    return Survey(largest, found if keys else None, screened, lengths)
+    return Survey(largest, hashes if keys else None, screened, lengths)
 
 
 def _magnitude(numbers: Array) -> float:

@@ -233,8 +233,8 @@ def options_for_services(is_table: bool, rule: str | None) -> dict[str, Any]:
     0.5
     """
     is_perceptron = rule is not None and rule.partition(":")[0] == "perceptron"
-    own = {"rule": "arow", "average": is_perceptron, "threshold": 0.5}
-    return options_for_files(is_table, 1) | own
+    online = {"rule": "arow", "average": is_perceptron, "threshold": 0.5}
+    return options_for_files(is_table, 1) | online
 
 
 def average_of_files(is_table: bool, shards: int) -> str:

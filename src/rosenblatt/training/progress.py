@@ -110,10 +110,10 @@ class History(Sequence[Epoch]):
 
     def _repr_html_(self) -> str:
         """A table with a row per epoch, of the columns that are known."""
-        known = {k: v for k, v in self.to_dict().items() if any(x == x for x in v)}
-        head = "".join(f"<th>{name.replace('_', ' ')}</th>" for name in known)
+        columns = {k: v for k, v in self.to_dict().items() if any(x == x for x in v)}
+        head = "".join(f"<th>{name.replace('_', ' ')}</th>" for name in columns)
         rows = zip(
-            *([f"<td>{x:.4g}</td>" for x in column] for column in known.values()), strict=True
+            *([f"<td>{x:.4g}</td>" for x in column] for column in columns.values()), strict=True
         )
         body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
