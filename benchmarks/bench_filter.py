@@ -68,18 +68,21 @@ def documents(count: int, seed: int = 0) -> list[str]:
 
 def trained(folder: Path, labels: int, **options: object) -> object:
     """A classifier of fastText for the labels of reviews, or further ones by their length."""
-    import fasttext
-
     lines = [
         f"__label__{label}{'' if labels == 2 else len(text) // 60 % (labels // 2)} {text}\n"
         for label, text in zip(*reviews("train"), strict=True)
     ]
     (folder / "train.ft").write_text("".join(lines[: 25_000 if labels == 2 else 8000]))
+    return attempt(folder / "train.ft", **options)
+
+
+def attempt(path: Path, **options: object) -> object:
+    """A classifier of fastText for a file, and another one if its training diverges."""
+    import fasttext
+
     for _ in range(20):
         with suppress(RuntimeError):  # "Encountered NaN.": its threads race
-            return fasttext.train_supervised(
-                str(folder / "train.ft"), thread=2, verbose=0, **options
-            )
+            return fasttext.train_supervised(str(path), thread=2, verbose=0, **options)
     raise SystemExit("fastText always diverges")
 
 
@@ -277,47 +280,48 @@ LocalPipelineExecutor(
 
 
 def job(options: argparse.Namespace, folder: Path) -> list[dict[str, object]]:
-    """Processor time and peak memory of scoring Parquet files by two models of fastText."""
-    texts = documents(options.documents)
-    (folder / "in").mkdir()
-    for i in range(4):
-        part = texts[i::4]
+    """Processor time and peak memory of scoring Parquet files by two models of fastText.
+
+    The models are of other reviews each, so that they share no vocabulary. datatrove, whose time is
+    in proportion to the texts, scores the first two of sixteen files.
+    """
+    texts, sizes = documents(options.documents), {"all": 0, "two": 0}
+    for name in sizes:
+        (folder / name).mkdir()
+    for i in range(16):
+        part = texts[i::16]
         table = pa.table({"id": [f"{i}-{j}" for j in range(len(part))], "text": part})
-        pq.write_table(
-            table, folder / "in" / f"{i}.parquet", row_group_size=10_000, compression="zstd"
-        )
-    size = sum(len(text.encode()) for text in texts)
+        for name in ("all", "two") if i < 2 else ("all",):
+            path = folder / name / f"{i:02}.parquet"
+            pq.write_table(table, path, row_group_size=10_000, compression="zstd")
+            sizes[name] += sum(len(text.encode()) for text in part)
+    labels, words = reviews("train")
     paths = []
-    for name, ngrams in (("first", 2), ("second", 2)):
-        peer = trained(folder, 2, **BIGRAMS | {"wordNgrams": ngrams, "bucket": 500_000})
+    for name, part in (("first", slice(0, None, 2)), ("second", slice(1, None, 2))):
+        lines = zip(labels[part], words[part], strict=True)
+        (folder / f"{name}.ft").write_text("".join(f"__label__{a} {b}\n" for a, b in lines))
+        peer = attempt(folder / f"{name}.ft", **BIGRAMS | {"bucket": 500_000})
         paths.append(folder / f"{name}.bin")
         peer.save_model(str(paths[-1]))
         from_fasttext(paths[-1]).save(folder / f"{name}.model")
-    files = [str(path) for path in sorted((folder / "in").iterdir())]
+    del texts, words
+    files = [str(path) for path in sorted((folder / "all").iterdir())]
     models = [str(path.with_suffix(".model")) for path in paths]
     ours = [sys.executable, "-m", "rosenblatt", "predict", *models, *files, "--out"]
-    rows = []
-    programs = {"rosenblatt predict": [*ours, f"{folder}/ours/"]}
+    programs = [("rosenblatt predict", "all", [*ours, f"{folder}/ours/"])] * options.rounds
     if options.peer:
         (folder / "peer.py").write_text(PEER)
-        programs["datatrove, two filters"] = [
-            options.peer,
-            str(folder / "peer.py"),
-            str(folder / "in"),
-            f"{folder}/theirs",
-            *map(str, paths),
-        ]
-    for name, command in programs.items():
-        for _ in range(options.rounds if name.startswith("rosen") else 1):
-            for output in ("ours", "theirs", "theirs-logs"):
-                shutil.rmtree(folder / output, ignore_errors=True)
-            spent, peak = measured(command)
-            rate = size / 1e9 / spent * 3600
-            rows.append(
-                {"program": name, "GB/core-hour": rate, "seconds": spent, "peak_bytes": peak}
-            )
-            print(rows[-1], flush=True)
-    return [*rows, {"input_bytes": size}]
+        theirs = [options.peer, folder / "peer.py", folder / "two", folder / "theirs", *paths]
+        programs.append(("datatrove, two filters", "two", list(map(str, theirs))))
+    rows: list[dict[str, object]] = []
+    for name, part, command in programs:
+        shutil.rmtree(folder / "ours", ignore_errors=True)
+        spent, peak = measured(command)
+        rate = sizes[part] / 1e9 / spent * 3600
+        figures = {"bytes": sizes[part], "GB/core-hour": rate, "seconds": spent}
+        rows.append({"program": name} | figures | {"peak_bytes": peak})
+        print(rows[-1], flush=True)
+    return rows
 
 
 def kills(options: argparse.Namespace, folder: Path) -> list[dict[str, object]]:

@@ -175,11 +175,10 @@ def score_files(
         yield Done(target_folder, note=f"{counted(len(pairs) - len(left), 'file')} done before")
     if run is not None:
         yield from run(job, left)
-    elif len(left) == 1:  # in this thread, so that a signal ends it at once
-        yield from map(job, left)
-    else:  # the batches of a large file are spread over threads, too, and take memory
+    else:  # batches of a large file are spread over threads; several files at once take memory
         is_large = any(Path(path).stat().st_size > BLOCK_BYTES for path, _ in left)
-        yield from in_order(iter(left), job, *((2, 0) if is_large else ()))
+        # In this thread a signal ends a file at once.
+        yield from map(job, left) if len(left) == 1 or is_large else in_order(iter(left), job)
 
 
 def _begun(note: Path, digest: str) -> dict[str, Any] | None:
