@@ -60,6 +60,7 @@ def estimator_jobs() -> dict[str, Callable[[], Any]]:
         Perceptron,
         certify,
         learn_online,
+        verify,
     )
 
     # Spelled out, so that releases with other defaults do the same work.
@@ -75,6 +76,7 @@ def estimator_jobs() -> dict[str, Callable[[], Any]]:
     news, group = load_svmlight_file(str(data_folder() / "libsvm" / "news20.gz"), dtype=np.float32)
     w8a, is_rare = load_svmlight_file(str(data_folder() / "libsvm" / "w8a.gz"))
     row, flowers = T[0], load_iris(return_X_y=True)
+    proof = certify(w8a, is_rare)
     online = Perceptron(**textbook).partial_fit(row, [1], classes=[0, 1])
 
     def one_by_one() -> None:
@@ -112,6 +114,7 @@ def estimator_jobs() -> dict[str, Callable[[], Any]]:
         "25,000 texts to hashed n-grams": lambda: HashedNgrams().transform(texts),
         "certify MNIST 0 and 1": lambda: certify(X[y < 2][:4000], y[y < 2][:4000]),
         "certify w8a, sparse": lambda: certify(w8a, is_rare),
+        "verify w8a, sparse": lambda: verify(proof, w8a, is_rare),
     }
 
 

@@ -19,6 +19,7 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,8 @@ def tamper(record: dict[str, Any], others: list[Case], g: np.random.Generator) -
         depths = sorted({depth for _, _, depth in places})
         depth = depths[g.integers(len(depths))]
         level = [(box, key) for box, key, there in places if there == depth]
-        _change(*level[g.integers(len(level))], others, g)
+        with suppress(RecursionError):  # of a copy of lists that were nested deeply before
+            _change(*level[g.integers(len(level))], others, g)
     return reseal(changed)
 
 

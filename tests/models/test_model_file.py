@@ -129,6 +129,7 @@ ARRAYS = {
         ({}, header(threshold=math.nan), "threshold"),
         ({"bias": np.zeros((1, 1))}, header(), "bias is float64"),
         ({}, header(features={"origin": "pickle"}), "feature specification"),
+        ({}, header(features=Features().to_json()), "a model of tables has columns"),
         ({}, header(words={"a": [["x", "y"]]}), "could not convert"),
     ],
 )

@@ -163,6 +163,8 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
     if not all(isinstance(name, str) for name in classes):
         raise ValueError("classes are strings")
     features = Features.from_json(about["features"])
+    if features.origin == "table" and not features.columns:
+        raise ValueError("a model of tables has columns")
     alone = len(classes) == 2 and not features.multilabel
     n, problems = about["n_features"], 1 if alone else len(classes)
     if about.get("problems") == len(classes):

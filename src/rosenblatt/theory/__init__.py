@@ -30,9 +30,8 @@ _ROOMS = {
     "bounds.best_error_bounds": ("ErrorBracket", "error_bracket"),
     "bounds.geometry": ("dataset_margin", "pad", "point_margins", "premultiply", "radius"),
     "bounds.mistake_bounds": (
-        "NonseparableBounds", "best_padding", "final_margin", "general_bound", "margin_gap",
-        "mistake_bound", "multiclass_bound", "nonseparable_bounds", "novikoff_bound",
-        "padding_bound", "proof_curves",
+        "NonseparableBounds", "best_padding", "general_bound", "margin_gap", "mistake_bound",
+        "nonseparable_bounds", "novikoff_bound", "padding_bound",
     ),
     "bounds.risk": (
         "RiskReport", "empirical_risk", "holdout_interval", "leave_one_out", "online_to_batch",

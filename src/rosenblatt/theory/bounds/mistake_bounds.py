@@ -150,22 +150,6 @@ def mistake_bound(
     return general_bound(R, separator, functional, start=w0, threshold=threshold, eta=eta)
 
 
-def final_margin(radius: float, margin: float, threshold: float, eta: float = 1.0) -> float:
-    """A lower bound on the final margin of a run from zero with δ > 0: ``γδ/(2δ + ηR²)``.
-
-    At the end every row scores more than δ. As ``ηMγ <= ‖w‖`` and ``‖w‖² <= ηM(ηR² + 2δ)``, the
-    weights are no longer than ``(ηR² + 2δ)/γ``. Theorem: W. Krauth, M. Mezard (1987), Learning
-    algorithms with optimal stability in neural networks.
-
-    Examples
-    --------
-    >>> final_margin(radius=2.0, margin=0.5, threshold=100.0)
-    0.24509803921568626
-    """
-    _positive(margin=margin, eta=eta)
-    return margin * threshold / (2.0 * threshold + eta * radius**2)
-
-
 def padding_bound(radius: float, margin: float, bias: float, padding: float = 1.0) -> float:
     """Novikoff's bound for rows padded with c: ``(R² + c²)(1 + b²/c²)/γ²``.
 
@@ -260,21 +244,6 @@ def nonseparable_bounds(
     )
 
 
-def multiclass_bound(radius: float, margin: float) -> float:
-    """``M <= 2R²/γ²`` for the joint multiclass perceptron.
-
-    γ is the smallest gap between the right class and the best wrong one under ``‖W‖ = 1``
-    (Frobenius). Theorem: K. Crammer, Y. Singer (2003), Ultraconservative online algorithms for
-    multiclass problems, JMLR 3.
-
-    Examples
-    --------
-    >>> multiclass_bound(radius=1.0, margin=0.1)
-    200.0
-    """
-    return 2.0 * novikoff_bound(radius, margin)
-
-
 def margin_gap(
     X: Any,
     y: Any,
@@ -305,19 +274,6 @@ def margin_gap(
         return -math.inf, 0.0
     low = dataset_margin(X, y, weights, bias, kind="augmented", padding=constant)
     return low, size / (eta * updates)
-
-
-def proof_curves(radius: float, margin: float, updates: int) -> tuple[Floats, Floats, Floats]:
-    """The curves of the proof: k, ``kγ <= u·w`` and ``‖w‖ <= √k·R``; they cross at k = (R/γ)².
-
-    Examples
-    --------
-    >>> k, below, above = proof_curves(radius=2.0, margin=1.0, updates=4)
-    >>> below.tolist(), above.tolist()
-    ([0.0, 1.0, 2.0, 3.0, 4.0], [0.0, 2.0, 2.8284271247461903, 3.4641016151377544, 4.0])
-    """
-    k = np.arange(updates + 1, dtype=np.float64)
-    return k, k * margin, np.sqrt(k) * radius
 
 
 def _padded(w: Any, b: float, fit_intercept: bool, padding: float) -> Floats:

@@ -116,5 +116,5 @@ def _minimise(Z: Floats, w: Floats, penalty: Floats, clock: Clock) -> tuple[Floa
             break
         last = active
         clock.require(_SECONDS * np.count_nonzero(active) * len(w) ** 2)
-        w, scores, _ = damped_newton_step(Z, w, scores, penalty)
+        w, scores = damped_newton_step(Z, w, scores, penalty)
     return w, dual_variables(scores)

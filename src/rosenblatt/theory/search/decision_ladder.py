@@ -4,8 +4,7 @@
    only the rows on its threshold remain to be decided.
 2. Descent on a growing working set (`working_set_search`), which finds a separator, a balance
    (`approximate_gordan`), or neither.
-3. Linearly dependent columns are removed (`column_dependencies`), and the ladder starts again;
-   misclassified rows get a larger weight (`squared_hinge`).
+3. Linearly dependent columns are removed (`column_dependencies`), and the ladder starts again.
 4. Exact methods (`exact_alternatives`): least squares or a linear program proposes contradicting
    rows, integers confirm them, and otherwise exact simplex decides.
 

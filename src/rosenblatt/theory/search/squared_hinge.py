@@ -6,20 +6,13 @@ two passes over the rows. If the rows are separable, w soon separates them. If n
 the losses are a balance (:mod:`rosenblatt.theory.search.approximate_gordan`), which proves that no
 hyperplane separates.
 
-Newton's method takes the objective ``Σ p_j·w_j²/2 + Σ φ(z_i·w)`` with
-``φ(s) = max(0, 1 - s)²/2 + (m - 1)·max(0, -s)²/2``: a penalty p, which may be zero, and the squared
-hinge loss, with m times the curvature for misclassified rows (m is the `emphasis`). It is piecewise
-quadratic, so Newton's method with a line search terminates (O. Mangasarian, 2002; S. Keerthi,
-D. DeCoste, 2005).
+Newton's method takes the objective ``Σ p_j·w_j²/2 + Σ max(0, 1 - z_i·w)²/2`` with a penalty p. It
+is piecewise quadratic, so Newton's method with a line search terminates (O. Mangasarian, 2002;
+S. Keerthi, D. DeCoste, 2005).
 
 `penalised_newton` decreases the penalty. If the rows are separable, w separates them once p is
 small compared with the squared margin. If not, the losses ``ξ_i = max(0, 1 - z_i·w)`` have
 ``Σ ξ_i·z_i = p·w``, nearly zero: a contradiction, which is reduced to rank + 1 rows (Carathéodory).
-
-`reweighted_newton` continues where a descent ended as unsure. If only a few of many rows are
-misclassified, few rows have a positive loss, often too few to span all columns, so that the losses
-are not near a balance. With m = 32, then 1024, w becomes shorter and more rows have a loss. At the
-minimum the dual variables ``-φ'(z_i·w)`` have ``Z'λ = 0``.
 """
 
 from __future__ import annotations
@@ -31,15 +24,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from rosenblatt.theory.search.matrices import Floats, gram, scale_rows
+from rosenblatt.theory.search.matrices import Floats, gram
 
 STEPS = 100
 # A separator must give every row a score above this; typical scores are about one.
 MIN_SCORE = 1e-3
-# The weights m of misclassified rows, in turn, and the Newton steps for each.
-_EMPHASES = (32.0, 1024.0)
-_STEPS = 40
-_RIDGE = 1e-13
 
 # The fewest and the most steps; in between, as many as read this many matrix entries.
 _MIN_STEPS, MAX_STEPS = 60, 800
@@ -173,38 +162,26 @@ class _LbfgsMemory:
         return q
 
 
-def dual_variables(scores: Floats, emphasis: float = 1.0) -> Floats:
-    """``-φ'(s)`` for each score; without emphasis this is the hinge loss."""
-    losses = np.maximum(0.0, 1.0 - scores)
-    return losses if emphasis == 1.0 else losses + (emphasis - 1.0) * np.maximum(0.0, -scores)
+def dual_variables(scores: Floats) -> Floats:
+    """The hinge loss of each score, the derivative of its squared hinge loss."""
+    return np.maximum(0.0, 1.0 - scores)
 
 
-def newton_step(
-    Z: Any,
-    w: Floats,
-    scores: Floats,
-    penalty: float | Floats = 0.0,
-    emphasis: float = 1.0,
-    ridge: float = 0.0,
-) -> Floats:
+def newton_step(Z: Any, w: Floats, scores: Floats, penalty: float | Floats) -> Floats:
     """The Newton step from w, with scores Zw: to the minimum of the quadratic piece at w.
 
-    `penalty` is one number, or one per weight; `emphasis` is m. `ridge`, relative to the diagonal
-    of the Hessian, is added where it may be singular. If there are fewer active rows than columns
-    and one common penalty, the system is solved in the dual, of the size of the rows.
+    `penalty` is one number, or one per weight. If there are fewer active rows than columns and one
+    common penalty, the system is solved in the dual, of the size of the rows.
     """
     active = scores < 1.0
     part, inner = Z[active], scores[active]
-    if emphasis == 1.0 and isinstance(penalty, float) and penalty > 0 and part.shape[0] < len(w):
+    if isinstance(penalty, float) and part.shape[0] < len(w):
         K = gram(part.T)
         K[np.diag_indices_from(K)] += penalty
         return np.asarray(part.T @ _solve(K, np.ones(len(K)))) - w
-    right = part.T @ dual_variables(inner, emphasis) - penalty * w
-    if emphasis != 1.0:
-        part = scale_rows(part, np.sqrt(np.where(inner < 0, emphasis, 1.0)))
+    right = part.T @ dual_variables(inner) - penalty * w
     H = gram(part)
-    sizes = H.diagonal()
-    H[np.diag_indices_from(H)] += penalty + ridge * np.where(sizes > 0, sizes, 1.0)
+    H[np.diag_indices_from(H)] += penalty
     return _solve(H, right)
 
 
@@ -217,23 +194,18 @@ def _solve(H: Floats, right: Floats) -> Floats:
 
 
 def damped_newton_step(
-    Z: Any,
-    w: Floats,
-    scores: Floats,
-    penalty: float | Floats = 0.0,
-    emphasis: float = 1.0,
-    ridge: float = 0.0,
-) -> tuple[Floats, Floats, float]:
-    """Take a Newton step with a line search: the new w, its scores, and the step length."""
-    step = newton_step(Z, w, scores, penalty, emphasis, ridge)
+    Z: Any, w: Floats, scores: Floats, penalty: float | Floats
+) -> tuple[Floats, Floats]:
+    """Take a Newton step with a line search: the new w and its scores."""
+    step = newton_step(Z, w, scores, penalty)
     slopes = np.asarray(Z @ step)
 
     def derivative(t: float) -> float:
-        loss_slope = float(dual_variables(scores + t * slopes, emphasis) @ slopes)
+        loss_slope = float(dual_variables(scores + t * slopes) @ slopes)
         return float((penalty * (w + t * step)) @ step) - loss_slope
 
     length = _line_minimum(derivative)
-    return w + length * step, scores + length * slopes, length
+    return w + length * step, scores + length * slopes
 
 
 def _line_minimum(derivative: Callable[[float], float]) -> float:
@@ -257,7 +229,7 @@ def penalised_newton(Z: Any, callback: Callable[[], object] = lambda: None) -> D
     last = np.inf
     for _ in range(STEPS):
         callback()
-        w, scores, _ = damped_newton_step(Z, w, scores, penalty)
+        w, scores = damped_newton_step(Z, w, scores, penalty)
         if scores.min() > MIN_SCORE:
             return Descent("separated", w, np.zeros(len(scores)))
         losses = dual_variables(scores)
@@ -320,32 +292,3 @@ def _exchange_steps(basis: Any, surplus: Any, tableau: Floats, weight: Floats) -
         weight[basis[out]] = 0.0
         basis[out] = j
     return basis
-
-
-def reweighted_newton(
-    Z: Any,
-    w: Floats,
-    balanced: Callable[[Floats], Floats | None],
-    callback: Callable[[], object] = lambda: None,
-) -> Descent:
-    """Separate rows of norm one, or find dual variables near which `balanced` finds a balance."""
-    scores = np.asarray(Z @ w)
-    for emphasis in _EMPHASES:
-        for _ in range(_STEPS):
-            callback()
-            before = _pieces(scores)
-            w, scores, length = damped_newton_step(Z, w, scores, emphasis=emphasis, ridge=_RIDGE)
-            duals = dual_variables(scores, emphasis)
-            if scores.min() > MIN_SCORE:
-                return Descent("separated", w, duals)
-            balance = balanced(duals)
-            if balance is not None:
-                return Descent("balanced", w, balance)
-            if length == 1.0 and np.array_equal(_pieces(scores), before):
-                break
-    return Descent("unsure", w, duals)
-
-
-def _pieces(scores: Floats) -> Any:
-    """The quadratic piece of φ at each score; a full Newton step that stays on it is the last."""
-    return (scores < 1.0).astype(np.int8) + (scores < 0.0)

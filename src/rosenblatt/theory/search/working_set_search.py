@@ -22,7 +22,7 @@ from rosenblatt.theory.search.decision import Proposal
 from rosenblatt.theory.search.limits import Clock
 from rosenblatt.theory.search.matrices import Floats, Indices, equilibrate
 from rosenblatt.theory.search.problem import BinaryProblem
-from rosenblatt.theory.search.squared_hinge import MAX_STEPS, Descent, descend, reweighted_newton
+from rosenblatt.theory.search.squared_hinge import MAX_STEPS, Descent, descend
 
 # Matrix entries of the first working set, which has at least four rows per column.
 _INITIAL_NUMBERS = 1 << 13
@@ -41,7 +41,7 @@ def descent_proposal(
 ) -> Proposal:
     """Search by descent for a separator or a balance, or return where the descent ended.
 
-    A `thorough` search also tries null vectors and reweighted Newton steps. Without `dependencies`,
+    A `thorough` search also tries null vectors and a longer descent. Without `dependencies`,
     linearly dependent columns are not searched for.
     """
     v = np.zeros(problem.width)
@@ -114,12 +114,6 @@ class _WorkingSet:
         weak = self._weak_by_null_vectors(proposal)
         if weak is None:
             outcome, proposal = self.descend(proposal.v, MAX_STEPS, _LONG_NUMBERS)
-            if outcome != "unsure":
-                return outcome, proposal
-            w = proposal.v[self.columns] / self.scale
-            outcome, proposal = self._proposal(
-                reweighted_newton(self.Z, w, self._balanced, self.clock.seconds_left)
-            )
             if outcome != "unsure":
                 return outcome, proposal
             weak = self._weak_by_null_vectors(proposal)
