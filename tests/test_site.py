@@ -4,7 +4,9 @@
 """
 
 import os
+import re
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -52,6 +54,24 @@ def reader(browser):
     page.on("pageerror", lambda error: failed.append(str(error)))
     yield page, failed
     context.close()
+
+
+def test_every_link_leads_to_a_page_and_a_place_in_it():
+    if not BUILT.is_dir():
+        pytest.skip("the documentation is not built: make docs")
+    texts = {path.resolve(): path.read_text("utf-8") for path in BUILT.rglob("*.html")}
+    places = {path: set(re.findall(r'(?:id|name)="([^"]+)"', text)) for path, text in texts.items()}
+    lost = []
+    for path, text in texts.items():
+        links = set(re.findall(r'href="([^"{]+)"', text)) if "_static" not in path.parts else ()
+        for link in links:
+            file, _, place = unquote(link).partition("#")
+            if ":" in file or not (file or place):
+                continue
+            target = (path.parent / file.partition("?")[0]).resolve() if file else path
+            if not target.exists() or (place and place not in places.get(target, {place})):
+                lost.append((path.name, link))
+    assert lost == []
 
 
 def test_the_documentation_was_built():

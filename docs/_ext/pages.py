@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from rosenblatt.lab.recordings import write
 
 COMMANDS = "<!-- commands -->"
 FIGURES = "_figures"
+_BACK_LINK = re.compile(r'<a class="viewcode-back" href="([^"#]+)#([^"]+)">\[docs\]</a>')
 EXECUTED = ("course", "quick-start")
 
 
@@ -35,8 +37,24 @@ def _write_scenes(app: Any, exception: Exception | None) -> None:
         write(Path(app.outdir) / "course" / "scenes")
 
 
+def _drop_lost_links(app: Any, exception: Exception | None) -> None:
+    """Drop links from source code to objects that the reference has under another name."""
+    if exception is not None or app.builder.format != "html":
+        return
+    for page in (Path(app.outdir) / "_modules").rglob("*.html"):
+
+        def checked(link: re.Match[str], page: Path = page) -> str:
+            file = page.parent / link[1]
+            is_there = file.is_file() and f'id="{link[2]}"' in file.read_text("utf-8")
+            return link[0] if is_there else ""
+
+        text = page.read_text("utf-8")
+        page.write_text(_BACK_LINK.sub(checked, text), "utf-8")
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Complete each source before it is parsed."""
     app.connect("source-read", _complete)
     app.connect("build-finished", _write_scenes)
+    app.connect("build-finished", _drop_lost_links)
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}
