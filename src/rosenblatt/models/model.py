@@ -208,11 +208,11 @@ class Model:
         --------
         >>> from rosenblatt import train
         >>> frame = {"label": ["pos", "neg"] * 200, "text": ["good and fun", "bad and dull"] * 200}
-        >>> model = train(frame, text="text")
+        >>> model = train(frame, text="text", epochs=3)
         >>> model.predict(["good fun", "dull"]).tolist()
         ['pos', 'neg']
         >>> [[(label, round(p, 2)) for label, p in row] for row in model.predict(["good"], k=2)]
-        [[('pos', 0.99), ('neg', 0.01)]]
+        [[('pos', 0.98), ('neg', 0.02)]]
         >>> frame = {"label": ["old", "new"] * 20, "age": [70, 5] * 20, "job": ["none"] * 40}
         >>> model = train(frame, epochs=3)
         >>> model.predict([{"age": 80, "job": "none"}, {"job": "none", "age": 3}]).tolist()
@@ -249,7 +249,7 @@ class Model:
         --------
         >>> from rosenblatt import train
         >>> frame = {"label": ["pos", "neg"] * 200, "text": ["good and fun", "bad and dull"] * 200}
-        >>> train(frame, text="text").predict_proba(["good fun", "and"]).round(2).tolist()
+        >>> train(frame, text="text", epochs=3).predict_proba(["good fun", "and"]).round(2).tolist()
         [[0.0, 1.0], [0.5, 0.5]]
         """
         return self.probabilities(self.scores(self._rows(X)))
