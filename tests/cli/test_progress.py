@@ -25,7 +25,7 @@ def test_without_a_terminal_lines_come_at_doubling_numbers_of_rows(capsys):
     train(frame, epochs=7, report=printer.step)
     lines = capsys.readouterr().err.splitlines()
     visits = [int(line.split()[1].replace(",", "")) for line in lines]
-    assert visits == [1200, 2400, 4800, 8400]
+    assert visits == [1000, 2400, 4800, 8400]
     assert all("progressive error" in line for line in lines)
     train(frame, epochs=7, report=ProgressPrinter(quiet=True).step)
     assert capsys.readouterr().err == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import fields, replace
 
+import numpy as np
 import pytest
 from typer.main import get_command
 
@@ -82,3 +83,8 @@ def test_options_without_effect_or_against_each_other_are_refused(values):
     options = TrainOptions(**values)
     with pytest.raises(OptionError):
         train(FRAME, options=options)
+
+
+def test_labels_in_the_place_of_their_name_are_refused():
+    with pytest.raises(OptionError, match=r"TableClassifier\(\).fit\(frame, y\)"):
+        TrainOptions(label=np.array(["a", "b"]))

@@ -403,6 +403,10 @@ class TrainOptions:
     def __post_init__(self) -> None:
         """Check each option by itself."""
         object.__setattr__(self, "class_weight", class_weights(self.class_weight))
+        if hasattr(self.label, "shape"):
+            raise OptionError(
+                "label is the name of a column, not the labels: TableClassifier().fit(frame, y)"
+            )
         for name in ("increasing", "decreasing"):
             columns = getattr(self, name)
             if columns is not None:
