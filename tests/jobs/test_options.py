@@ -46,7 +46,7 @@ def test_a_record_is_worth_its_keywords_and_keywords_replace_its_options():
 def test_models_record_the_options_that_decide_the_weights():
     settings = [entry.name for entry in fields(TrainOptions) if option_of(entry).kind == SETTING]
     recorded = train(FRAME, epochs=1).parameters
-    assert set(recorded) == {*settings, "stop_reason"}
+    assert set(recorded) == {*settings, "stop_reason", "importance"}
     assert recorded["rule"] == "perceptron"
     assert recorded["average"] is True
 
