@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -110,6 +111,7 @@ def cluster():
             **user,
         )
         listen = ["-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={folder}"]
+        listen += ["-c", "fsync=off"]  # these tests kill the service, not the machine
         with (folder / "log").open("w") as errors:
             server = subprocess.Popen(
                 [postgres, "-D", data, "-p", str(port), *listen], stderr=errors, cwd=folder, **user
@@ -119,8 +121,8 @@ def cluster():
             _wait(address)
             yield address
         finally:
-            server.terminate()
-            server.wait(30)
+            server.send_signal(signal.SIGINT)  # which ends connections
+            server.wait(60)
 
 
 def _wait(address):

@@ -131,15 +131,12 @@ def test_a_snapshot_of_no_use_is_replaced_by_a_replay(begun, why):
 
 
 def test_forgetting_keeps_the_bits_of_a_replay_and_drops_the_texts(log):
-    from rosenblatt.serve.engine import Engine
-
     write(log, stream(50))
     with log.transaction():
         log.add_predictions([Prediction("unlabelled", 1.0, {"text": "secret"}, None, 0)])
     before = Online(log.start())
     before.learn(log.events(0, 100))
-    engine = Engine(log=log)
-    assert engine.forget(before=25.5) == 25
+    assert log.forget(25.5, 100, before.reader.packed) == 25
     events = log.events(0, 100)
     assert [isinstance(e.content, bytes) for e in events] == [True] * 25 + [False] * 25
     assert log.known(["unlabelled"]) == {}
@@ -149,12 +146,9 @@ def test_forgetting_keeps_the_bits_of_a_replay_and_drops_the_texts(log):
 
 
 def test_forgotten_texts_are_not_in_the_file(begun):
-    from rosenblatt.serve.engine import Engine
-
     log = begun()
     write(log, [e._replace(content={"text": "unforgettable"}) for e in stream(20)])
-    engine = Engine(log=log)
-    engine.forget(before=100.0)
+    log.forget(100.0, 100, Online(log.start()).reader.packed)
     log.close()
     sqlite3.connect(log.path).execute("PRAGMA wal_checkpoint(TRUNCATE)").connection.close()
     assert b"unforgettable" not in log.path.read_bytes()

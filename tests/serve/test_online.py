@@ -6,7 +6,7 @@ from rosenblatt import TrainOptions, load, train
 from rosenblatt.errors import ModelFormatError, OptionError
 from rosenblatt.models import tensorfile
 from rosenblatt.rules import registry
-from rosenblatt.serve.online import Event, Online, Start, bytes_of
+from rosenblatt.serve.online import Event, Online, Start
 
 from .conftest import bits, stream, text_start
 
@@ -21,8 +21,8 @@ def learned(start, events, cut, folder=None, forget=False):
     for at in range(0, len(events), cut):
         part = events[at : at + cut]
         if forget and at % 2:
-            hashed = online.hashed([event.content for event in part])
-            part = [event._replace(content=bytes_of(hashed, i)) for i, event in enumerate(part)]
+            contents = online.reader.packed([event.content for event in part])
+            part = [event._replace(content=c) for event, c in zip(part, contents, strict=True)]
         online.learn(part)
         if folder is not None:
             arrays, about = online.snapshot()

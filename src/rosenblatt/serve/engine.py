@@ -24,7 +24,7 @@ from rosenblatt.kernels.text import Rows
 from rosenblatt.learners.problems import own_scores
 from rosenblatt.models.model import Model
 from rosenblatt.serve.log import Known, LabelRow, Log, LogError, Prediction, new_id
-from rosenblatt.serve.online import Online, bytes_of
+from rosenblatt.serve.online import Online
 from rosenblatt.serve.rows import Labels, Predict, Row, RowReader
 
 _MOST_ROWS = 4096  # of a batch, and labels learned at a time when the service starts
@@ -395,7 +395,8 @@ class Engine:
         if not self.is_learner:
             return
         if self.forget_after is not None and (now >= self._forget_time or closing):
-            count = self.forget(time.time() - self.forget_after)
+            before = time.time() - self.forget_after
+            count = self.log.forget(before, _MOST_ROWS, self.reader.packed)
             self._forget_time = now + (_FORGET_SECONDS if count < _MOST_ROWS else 0.0)
         if due and (self._writing is None or self._writing.done()):
             self._snapshot_time = now
@@ -410,14 +411,6 @@ class Engine:
             log.save_snapshot(arrays, about)
         except Exception as error:  # a full disk: the log holds all that is needed
             say("error", error=f"no snapshot: {type(error).__name__}: {error}")
-
-    def forget(self, before: float) -> int:
-        """Replace columns of some rows before a time by their features; returns of how many."""
-        assert self.log is not None
-        rows = self.log.forgettable(before, _MOST_ROWS)
-        hashed = self.reader.hashed([row for _, row in rows])
-        self.log.forget([(bytes_of(hashed, i), id) for i, (id, _) in enumerate(rows)], before)
-        return len(rows)
 
 
 def _tell(futures: list[asyncio.Future[Any]], answers: list[Any]) -> None:

@@ -13,7 +13,7 @@ import secrets
 import sqlite3
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -268,26 +268,28 @@ class Log(ABC):
 
     # Retention
 
-    def forgettable(self, before: float, most: int) -> list[tuple[str, Row]]:
-        """Labelled rows of predictions before a time whose columns the log still has."""
+    def forget(self, before: float, most: int, features: Callable[[list[Row]], list[bytes]]) -> int:
+        """Replace columns of some labelled rows before a time by their features; drop unlabelled.
+
+        Returns how many were replaced, which are at most so many.
+        """
+        has_label = "EXISTS (SELECT 1 FROM labels WHERE labels.id = predictions.id)"
         rows = self.run(
             "SELECT id, columns FROM predictions WHERE at < ? AND columns IS NOT NULL "
-            "AND EXISTS (SELECT 1 FROM labels WHERE labels.id = predictions.id) LIMIT ?",
+            f"AND {has_label} LIMIT ?",
             [before, most],
         )
-        return [(id, json.loads(columns)) for id, columns in rows]
-
-    def forget(self, features: Sequence[tuple[bytes, str]], before: float) -> None:
-        """Replace the columns of rows by their features; drop predictions without a label."""
+        contents = features([json.loads(columns) for _, columns in rows])
         with self.transaction(orders=True):
             self.run_many(
-                "UPDATE predictions SET columns = NULL, features = ? WHERE id = ?", features
+                "UPDATE predictions SET columns = NULL, features = ? WHERE id = ?",
+                [(content, id) for content, (id, _) in zip(contents, rows, strict=True)],
             )
             self.run(
-                "DELETE FROM predictions WHERE at < ? AND columns IS NOT NULL "
-                "AND NOT EXISTS (SELECT 1 FROM labels WHERE labels.id = predictions.id)",
+                f"DELETE FROM predictions WHERE at < ? AND columns IS NOT NULL AND NOT {has_label}",
                 [before],
             )
+        return len(rows)
 
     # Snapshots
 

@@ -35,7 +35,7 @@ from rosenblatt.models.model import Model
 from rosenblatt.models.model_file import check_columns, read_model
 from rosenblatt.models.tensorfile import reporting_damage, state_arrays, state_from
 from rosenblatt.serve.record import Record
-from rosenblatt.serve.rows import Row, RowReader
+from rosenblatt.serve.rows import Row, RowReader, unpacked
 from rosenblatt.training import Plan
 from rosenblatt.training.defaults import options_for_services
 
@@ -195,7 +195,7 @@ class Online:
         parts: list[Rows] = []
         for is_hashed, group in groupby(contents, key=lambda content: isinstance(content, bytes)):
             part: list[Any] = list(group)
-            parts += map(rows_from, part) if is_hashed else [self.reader.hashed(part)]
+            parts += map(unpacked, part) if is_hashed else [self.reader.hashed(part)]
         if len(parts) == 1:
             return parts[0]
         sizes = [np.diff(part.indptr) for part in parts]
@@ -328,16 +328,3 @@ def file_of(save: Callable[[Path], Any]) -> bytes:
     with as_file(b"") as path:
         save(path)
         return path.read_bytes()
-
-
-def bytes_of(rows: Rows, row: int) -> bytes:
-    """The features of a row as bytes, for a log that forgets its columns."""
-    part = slice(int(rows.indptr[row]), int(rows.indptr[row + 1]))
-    return rows.indices[part].astype("<u4").tobytes() + rows.values[part].astype("<f4").tobytes()
-
-
-def rows_from(content: bytes) -> Rows:
-    """The row that :func:`bytes_of` wrote."""
-    n = len(content) // 8
-    pointers = np.array([0, n], np.uint64)
-    return Rows(pointers, np.frombuffer(content, "<u4", n), np.frombuffer(content, "<f4", n, 4 * n))

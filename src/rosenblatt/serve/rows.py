@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -140,6 +141,23 @@ class RowReader:
     def hashed(self, rows: list[Row]) -> Rows:
         """The features of checked rows."""
         return self.features.rows(self.table(rows))
+
+    def packed(self, rows: list[Row]) -> list[bytes]:
+        """The features of each row as bytes, for a log that forgets its columns."""
+        hashed = self.hashed(rows)
+        indices, values = hashed.indices.astype("<u4"), hashed.values.astype("<f4")
+        pointers = hashed.indptr.tolist()
+        return [
+            indices[start:end].tobytes() + values[start:end].tobytes()
+            for start, end in pairwise(pointers)
+        ]
+
+
+def unpacked(content: bytes) -> Rows:
+    """The row that :meth:`RowReader.packed` wrote."""
+    n = len(content) // 8
+    pointers = np.array([0, n], np.uint64)
+    return Rows(pointers, np.frombuffer(content, "<u4", n), np.frombuffer(content, "<f4", n, 4 * n))
 
 
 def _text(value: str, name: str) -> str:
