@@ -48,7 +48,7 @@ def parts_of(c, x, level):
         return []
     level = min(level, c.levels - 1)
     knots = c.level(level)
-    if c.has_more and level + 1 == c.levels:
+    if c.has_more if level + 1 == c.levels else level < 2:
         place = int(np.searchsorted(knots[1:-1], x, side="right"))
         return [(part(c.name, level + 1, place), 1.0)]
     return [(part(c.name, level + 1, k), share) for k, share in near(knots, x)]
@@ -142,7 +142,7 @@ def test_columns_without_two_values_are_not_lifted():
     assert lift.columns[0].knots == (0.0, 1.0)
 
 
-@given(st.lists(st.floats(-1e300, 1e300), min_size=2, max_size=40), st.integers(1, 4))
+@given(st.lists(st.floats(-1e300, 1e300), min_size=2, max_size=40), st.integers(1, 7))
 def test_knots_increase_and_those_of_levels_are_among_them(numbers, levels):
     scale = LiftedColumn.of_numbers("x", np.array(numbers), 16, levels)
     if not scale.is_number:
@@ -151,8 +151,9 @@ def test_knots_increase_and_those_of_levels_are_among_them(numbers, levels):
     assert (scale.knots[0], scale.knots[-1]) == (min(numbers), max(numbers))
     layers = [scale.level(k) for k in range(scale.levels)]
     assert [len(layer) for layer in layers] == sorted(len(layer) for layer in layers)
+    assert all(len(layer) <= 1 + 2 ** (k + 1) for k, layer in enumerate(layers))
     assert all(set(layer) <= set(scale.knots) for layer in layers)
-    assert scale.has_more or levels < 3 or layers[-1] == scale.knots
+    assert scale.has_more or levels < 5 or layers[-1] == scale.knots
 
 
 def test_the_pairs_that_interact_are_found_among_many_columns():

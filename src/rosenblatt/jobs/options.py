@@ -251,14 +251,14 @@ class TrainOptions:
     )
     max_epochs: int | None = _option(
         SETTING, LEARNING,
-        "The most epochs where held-out rows decide: 20 by default, 40 for tables; on several "
-        "shards 16, and 64 for tables.",
+        "The most epochs where held-out rows decide: 20 by default; 16 on several shards, and 64 "
+        "for tables.",
         low=1,
     )
     patience: int = _option(
         SETTING, LEARNING,
         "Epochs without a smaller error on held-out rows that end the run. Tables without text "
-        "have 40,000 visits of rows or 32 epochs first, as few held-out rows decide badly.",
+        "have 20,000 visits of rows or 16 epochs first, as few held-out rows decide badly.",
         default=3, low=1,
     )
     rule: str | None = _option(

@@ -1,11 +1,11 @@
 """Hashed rows of a table with what a lift adds: piecewise linear knots, and pairs of columns.
 
 A number x between two knots has two entries, the shares by which it is near each; so do the coarser
-resolutions that take every 4th, 16th, ... knot. In pairs a number is near two knots as well, of 4,
-8, ... intervals; at the finest of these levels it is in one interval, unless all its values are
-knots. A category is its hash at all levels, and so is a missing number, which is near no knot.
-A pair has an entry for each two parts that a row is near, the product of their shares. The value
-that most rows have in a column is in no pair: what it would add the other column has by itself.
+resolutions that take every 4th, 16th, ... knot. In pairs a number is in one of 2 and of 4 intervals,
+near two knots of 4, 8, ... intervals, and at the finest of these levels in one interval, unless all
+its values are knots. A category is its hash at all levels, and so is a missing number, which is near
+no knot. A pair has an entry for each two parts that a row is near, the product of their shares. The
+value that most rows have in a column is in no pair: what it would add the other column has by itself.
 
 Two columns' parts a and b are hashed to the lowest bits of ``mix(a·K + b)``, K as for n-grams.
 """
@@ -21,7 +21,6 @@ from rosenblatt.kernels.text import GRAM, mixed
 
 KNOT = 64  # added to resolutions, to tell them from levels
 STRIDE_BITS = 2  # a coarser resolution takes every 4th knot of the next finer one
-COARSEST_BITS = 2  # the coarsest level of pairs has 4 intervals
 
 
 class Plan(NamedTuple):
@@ -73,8 +72,14 @@ def place_and_share(x, knots, first, last, stride):
 
 @inlined
 def stride_of(intervals, level):
-    """Every which knot is one of a level."""
-    return max(1, -(-intervals // (1 << (COARSEST_BITS + level))))
+    """Every which knot is one of a level: of 2, 4, and again 4, 8, ... intervals."""
+    return max(1, -(-intervals // (1 << (level + 1 if level < 2 else level))))
+
+
+@inlined
+def is_in_bins(level, levels, is_binned):
+    """Whether a number is in one interval at a level, instead of near two knots."""
+    return is_binned if level + 1 == levels else level < 2
 
 
 @kernel
@@ -112,7 +117,7 @@ def lift_rows(
             for level in range(levels[c]):
                 stride = stride_of(intervals, level)
                 place, share = place_and_share(x, knots, first, last, stride)
-                if level + 1 == levels[c] and is_binned[c]:
+                if is_in_bins(level, levels[c], is_binned[c]):
                     share = 0.0
                 for side in range(2):
                     parts[c, level, side] = hashed_part(seeds[c], level + 1, place + side)

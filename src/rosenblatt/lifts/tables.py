@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from rosenblatt.kernels.lift import (
-    COARSEST_BITS,
     KNOT,
     STRIDE_BITS,
     Plan,
     hashed_pair,
     hashed_part,
+    is_in_bins,
     lift_rows,
+    stride_of,
 )
 from rosenblatt.kernels.text import Rows, column, named_seed
 
@@ -26,10 +27,10 @@ Array = npt.NDArray[Any]
 Places = Mapping[str, tuple[int, int]]
 # Of pairs in a row, about; of more pairs, those that help most on the sample.
 _MOST_ENTRIES = (1200.0, 1200.0, 400.0)  # for few, many and very many rows
-MOST_PAIRS = 4000
+MOST_PAIRS = 300
 _MANY_ROWS = (4_000, 12_000)  # in the sample, for knots and levels that are finer, twice
-_INTERVALS, _LEVELS = 16, 3  # for few rows
-_MOST_KNOTS, _MOST_LEVELS = 258, 5
+_INTERVALS, _LEVELS = 16, 5  # for few rows
+_MOST_KNOTS, _MOST_LEVELS = 258, 7
 _USUAL = 0.75  # the share of a value that pairs leave out
 _PRIOR = 5.0  # rows that a bin is shrunk by when pairs are compared
 _SWEEPS = 3
@@ -47,7 +48,7 @@ class LiftedColumn:
     knots : tuple of float
         At quantiles of the sample; a frequent value is a knot of its own.
     levels : int
-        The number of levels of intervals at which it is paired: of 4, 8, ... intervals.
+        The number of levels of intervals at which it is paired.
     has_more : bool
         Whether the sample has other values than the knots.
     usual : float, str or None
@@ -77,7 +78,8 @@ class LiftedColumn:
         if starts[-1] < len(values) - 1:
             starts = np.append(starts, len(values) - 1)
         if not has_more:
-            levels = min(levels, max(1, (len(values) - 2).bit_length() - COARSEST_BITS + 1))
+            bits = (len(values) - 2).bit_length()
+            levels = min(levels, max(1, bits + (bits > 2)))
         usual = float(values[counts.argmax()]) if counts.max() > _USUAL * len(numbers) else None
         return cls(name, tuple(values[starts].tolist()), levels, has_more, usual)
 
@@ -106,11 +108,11 @@ class LiftedColumn:
 
     def level(self, number: int) -> tuple[float, ...]:
         """The knots of a level of pairs."""
-        return self._every(max(1, -(-(len(self.knots) - 1) // (1 << (COARSEST_BITS + number)))))
+        return self._every(int(stride_of(len(self.knots) - 1, number)))
 
     def bins(self, x: Array) -> Array:
-        """The intervals of numbers at the second level; a missing one has a bin of its own."""
-        knots = np.array(self.level(min(1, self.levels - 1)))
+        """The intervals of numbers, about 8; a missing one has a bin of its own."""
+        knots = np.array(self.level(min(3, self.levels - 1)))
         inner = knots[1:-1] if self.has_more else (knots[1:] + knots[:-1]) / 2
         codes = np.searchsorted(inner, x, side="right")
         codes[np.isnan(x)] = len(knots)
@@ -122,7 +124,7 @@ class LiftedColumn:
         seeds = np.array([named_seed(self.name)])  # of an array, products may overflow
         hashes = hashed_part(seeds, level + 1, np.arange(len(knots), dtype=np.uint64))
         names = [f"{self.name}~{knot:.6g}" + "'" * (self.levels - 1 - level) for knot in knots]
-        if self.has_more and level + 1 == self.levels:
+        if is_in_bins(level, self.levels, self.has_more):
             names = [f"{self.name} {low:.6g}..{high:.6g}" for low, high in pairwise(knots)] + names[
                 -1:
             ]

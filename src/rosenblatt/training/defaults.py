@@ -24,8 +24,8 @@ GAINS = 2.0  # the threshold: how many updates by a typical row it takes to pass
 PADDING = 0.5  # the padding constant, as a share of the root mean square length of the rows
 MOST_PAIRWISE = 16  # classes up to which "auto" is one against one
 ROWS_THAT_DECIDE = 256  # in online learning, the rows that the mean is taken over
-TABLE_VISITS = 40_000  # of a table before held-out rows may end a run, or else the epochs:
-TABLE_EPOCHS = 32
+TABLE_VISITS = 20_000  # of a table before held-out rows may end a run, or else the epochs:
+TABLE_EPOCHS = 16
 MIXED_UPDATES = 4.0  # the threshold for text on shards, in updates as they are mixed
 ENOUGH_HELD_OUT = 40_000  # rows; fewer cannot tell one number of epochs from another
 SHORT_TEXTS = 500.0  # bytes; pieces of words pay where texts are no longer, on average
@@ -217,7 +217,7 @@ def options_for_files(is_table: bool, shards: int) -> dict[str, Any]:
         "threshold": threshold,
         "padding": 0.5 if is_table else 0.1,
         "multiclass": "joint" if is_table else "ovr",
-        "max_epochs": (40 if is_table else 20) if shards == 1 else _epochs_on_shards(is_table),
+        "max_epochs": 20 if shards == 1 else _epochs_on_shards(is_table),
         "average": True,
         "rule": "perceptron",
     }
