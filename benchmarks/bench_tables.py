@@ -1,7 +1,7 @@
 """`rosenblatt.train` without options against boosted trees and others, on some ninety tables.
 
     python -m benchmarks.bench_tables run --results FILE [--rows 1500] [--models NAME ...]
-    python -m benchmarks.bench_tables show --results FILE
+    python -m benchmarks.bench_tables show --results FILE [--every]
 
 Three stratified outer folds. `run` goes on where it was interrupted: FILE has a line of JSON for
 each table, fold and model. Trees get categories as categories; the linear models and SVC get them
