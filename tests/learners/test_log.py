@@ -63,12 +63,6 @@ def test_two_classes_become_three_with_a_vector_each():
     assert grown.updates.tolist() == [2, 0, 2]
 
 
-def test_an_update_by_several_copies_becomes_one_line_per_copy():
-    log = Log(np.array([0]), np.array([0]), np.array([-2.5]), np.array([3.0]))
-    assert log.in_copies().taus.tolist() == [-1.0, -1.0, -0.5]
-    assert log.in_copies().times.tolist() == [3.0, 4.0, 5.0]
-
-
 def test_the_rows_of_a_log_become_places_among_the_distinct_rows():
     log = Log(np.array([0, 0]), np.array([7, 3]), np.array([1.0, 1.0]), np.array([0.0, 1.0]))
     rows, placed = log.by_row()

@@ -84,7 +84,7 @@ class KernelPerceptron(Classifier):
         ``"precomputed"`` and for a callable.)
     keep : {"average", "last", "vote"}, default="average"
         Which weights decide: their mean over all steps; the last; or all of them by vote, each
-        with as many votes as it survived steps.
+        with as many votes as it survived steps (not for ``multiclass="joint"``).
     threshold : float or "auto", default="auto"
         δ: an example is corrected when its margin is at most this. ``"auto"`` is twice the mean of
         K(x, x) over the rows, what an update by a typical row adds to its own margin: 2 for
@@ -377,6 +377,14 @@ class KernelPerceptron(Classifier):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
+    def _check_options(self) -> None:
+        super()._check_options()
+        if self.keep == "vote" and self.multiclass == "joint":
+            raise ValueError(
+                "keep='vote' counts the votes of each class or pair by itself: use "
+                "multiclass='ovr' or 'ovo', or keep='average'."
+            )
+
     def _check_continues(self, classes: Any) -> None:
         """Refuse a warm start with another kernel or other classes than the last fit's."""
         self._kernel.check_same(self)
@@ -436,7 +444,7 @@ class KernelPerceptron(Classifier):
         """The scores (rows, problems) by a log; `support` holds row numbers if precomputed."""
         return scores_by(
             lambda rows: self._kernel.entries(X[rows], support), X.shape[0], log, clock, self.keep,
-            support.shape[0], self.cache_size, self._problems().joint,
+            support.shape[0], self.cache_size,
         )  # fmt: skip
 
     def _held_rows(self, X, targets, omega, X_val, y_val, random) -> tuple[Any, np.ndarray]:

@@ -14,7 +14,7 @@ from rosenblatt.gpu.device import NO_POINTER, translated_errors
 from rosenblatt.learners import Spec
 from rosenblatt.learners.dual import Logged, check_finite
 from rosenblatt.learners.examples import ONE, Examples
-from rosenblatt.learners.log import DualState, Log, Moment, votes
+from rosenblatt.learners.log import DualState, Log, Moment
 from rosenblatt.learners.problems import Problems
 from rosenblatt.learners.protocol import Array, Limits, Tally
 from rosenblatt.rules.perceptron import Thresholds
@@ -401,11 +401,9 @@ class DualWalk:
         )  # fmt: skip
 
 
-def device_votes(device: Any, K: Any, log: Log, clock: Array, joint: bool) -> Any:
+def device_votes(device: Any, K: Any, log: Log, clock: Array) -> Any:
     """The votes of :func:`rosenblatt.learners.log.votes`, for kernel entries on the GPU."""
     xp, problems, rows = device.xp, clock.size, len(K)
-    if joint:
-        return xp.asarray(votes(np.ascontiguousarray(device.host(K)), log, clock, joint))
     starts = xp.asarray(np.searchsorted(log.problems, np.arange(problems + 1)).astype(np.int64))
     columns = [xp.asarray(c) for c in (log.rows.astype(np.int64), log.taus, log.times, clock)]
     out = xp.empty((rows, problems))

@@ -201,7 +201,7 @@ class KernelPerceptron(OnDevice, kernel_perceptron.KernelPerceptron):
         """The scores (rows, problems) by a log, on the device if X lies there."""
         if not is_on_cuda(X):
             return super()._scores(X, log, clock, support)
-        device, joint = current_device(), self._problems().joint
+        device = current_device()
         with translated_errors(), device.after_caller():
             if self._kernel.is_precomputed:
                 columns = device.xp.asarray(support)
@@ -215,6 +215,6 @@ class KernelPerceptron(OnDevice, kernel_perceptron.KernelPerceptron):
                     return gram.kernel(gram.X, X[rows]).T  # type: ignore[misc]
 
             return scores_by(
-                entries, len(X), log, clock, self.keep, support.shape[0], VOTE_MEGABYTES, joint,
+                entries, len(X), log, clock, self.keep, support.shape[0], VOTE_MEGABYTES,
                 vote=partial(device_votes, device), xp=device.xp,
             )  # fmt: skip

@@ -144,24 +144,3 @@ def vote(K, starts, places, found, clock, out):
                 since = now
             total += (clock[p] - since) * (1.0 if s > 0.0 else -1.0)
             out[i, p] = total / max(clock[p], 1e-300)
-
-
-@kernel
-def vote_joint(K, problems, places, found, clock, out, s):
-    """The share of the votes that each class gets from all weight matrices of a run.
-
-    Each votes for the class of its largest score, once for each step it survived. The updates are
-    in the order of time, at most one copy each. ``s`` (classes,) is scratch.
-    """
-    for i in range(K.shape[0]):
-        for c in range(s.size):
-            s[c] = out[i, c] = 0.0
-        since = 0.0
-        for e in range(places.size):
-            if found[e, 1] > since:
-                out[i, strongest_but(s, -1)] += found[e, 1] - since
-                since = found[e, 1]
-            s[problems[e]] += found[e, 0] * K[i, places[e]]
-        out[i, strongest_but(s, -1)] += clock - since
-        for c in range(s.size):
-            out[i, c] /= max(clock, 1e-300)

@@ -63,15 +63,6 @@ class Log:
         """The lines with τ > 0: in joint learning, one of the two of each update."""
         return self[self.taus > 0]
 
-    def in_copies(self) -> Log:
-        """The log in the order of time, with one line per copy of a row."""
-        copies = np.maximum(1, np.ceil(np.abs(self.taus))).astype(np.int64)
-        lines = self[np.repeat(np.arange(len(self)), copies)]
-        number = np.arange(len(lines)) - np.repeat(np.cumsum(copies) - copies, copies)
-        sizes = np.minimum(1.0, np.abs(lines.taus) - number)
-        lines = replace(lines, taus=np.copysign(sizes, lines.taus), times=lines.times + number)
-        return lines[np.argsort(lines.times, kind="stable")]
-
     def coefficients(self, n_problems: int, n_rows: int) -> Array:
         """The dual coefficients (problems, rows) of the last weights."""
         out = np.zeros((n_problems, n_rows))
@@ -174,15 +165,11 @@ def coefficients(log: Log, clock: Array, keep: str, n_support: int) -> Array:
     return log.coefficients(clock.size, n_support)
 
 
-def votes(K: Array, log: Log, clock: Array, joint: bool) -> Array:
+def votes(K: Array, log: Log, clock: Array) -> Array:
     """The votes (rows, problems) of all weights of a run; ``K`` is (rows, support)."""
     updates, out = np.column_stack([log.taus, log.times]), np.empty((len(K), clock.size))
-    if joint:
-        scratch = np.empty(clock.size)
-        gram.vote_joint(K, log.problems, log.rows, updates, float(clock[0]), out, scratch)
-    else:
-        starts = np.searchsorted(log.problems, np.arange(clock.size + 1))
-        gram.vote(K, starts, log.rows, updates, clock, out)
+    starts = np.searchsorted(log.problems, np.arange(clock.size + 1))
+    gram.vote(K, starts, log.rows, updates, clock, out)
     return out
 
 
@@ -194,7 +181,6 @@ def scores_by(
     keep: str,
     n_support: int,
     megabytes: float,
-    joint: bool = False,
     *,
     vote: Callable[..., Any] = votes,
     xp: Any = np,
@@ -202,8 +188,7 @@ def scores_by(
     """The scores (n, problems) of rows; `entries(slice)` is their kernel with the support rows.
 
     The kernel is computed once, whatever is kept: all weight vectors that vote are prefix sums of
-    the same terms. With joint learning each weight matrix votes for one class. For arrays on a GPU,
-    `xp` is their module, and `vote` replaces :func:`votes`.
+    the same terms. For arrays on a GPU, `xp` is their module, and `vote` replaces :func:`votes`.
 
     Examples
     --------
@@ -221,8 +206,8 @@ def scores_by(
     out = xp.zeros((n, clock.size)) - (keep == "vote")
     if n_support == 0:
         return out
-    if keep == "vote":  # the kernels expect updates by problem, or in the order of time
-        log = log.in_copies() if joint else log[np.argsort(log.problems, kind="stable")]
+    if keep == "vote":  # the kernel expects updates by problem
+        log = log[np.argsort(log.problems, kind="stable")]
     else:
         weights = xp.asarray(coefficients(log, clock, keep, n_support).T)
     size = max(1, int(megabytes * MIB / 2 // (BYTES_AN_ENTRY * n_support)))
@@ -230,7 +215,7 @@ def scores_by(
         rows = slice(start, min(start + size, n))
         K = entries(rows)
         if keep == "vote":
-            out[rows] = vote(K, log, clock, joint)
+            out[rows] = vote(K, log, clock)
         else:
             out[rows] = K.astype(np.float64, copy=False) @ weights
     return out
