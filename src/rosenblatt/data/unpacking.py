@@ -19,11 +19,11 @@ import pyarrow.compute as pc
 from rosenblatt.data.bytes import LONGEST_ROW, TOO_LONG
 from rosenblatt.data.cells import is_stringlike
 
-BATCH_BYTES = 4 << 20  # of texts, as the blocks of text files
+BATCH_BYTES = 16 << 20  # of texts; of fewer, threads wait for each other
 _MOST_UNPACKED = 64 << 20  # bytes at once, unless the file has a hundredth of them
 _SHARE = 100
 _UNSUSPICIOUS = (0, 1)  # codecs: none, and Snappy, which packs at most 1 : 21
-_HEADER_BYTES = 1 << 10, 1 << 24  # tried in turn: a header may hold long texts
+_HEADER_BYTES = 1 << 10, 1 << 14, 1 << 18, 1 << 24  # tried in turn: a header may hold long texts
 _DICTIONARY = 2  # a kind of page
 _TEXT, _OF_FIXED_LENGTH, _REPEATED = 6, 7, 2  # kinds of values
 _NO_SENSE = (
