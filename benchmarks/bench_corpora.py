@@ -191,20 +191,21 @@ def _used() -> float:
 
 def inner(train_file: Path, seed: int) -> tuple[Path, Path]:
     """Two parts of a training file, three quarters and a quarter."""
+    paths = [train_file.with_name(f"{train_file.stem}.{seed}.{n}.tsv") for n in ("train", "test")]
+    if all(path.exists() for path in paths):
+        return paths[0], paths[1]
     head, *rows = train_file.read_text("utf-8").split("\n")[:-1]
     key = str(seed).encode()
     drawn = [hashlib.blake2b(row.encode(), key=key, digest_size=1).digest()[0] for row in rows]
-    paths = []
-    for part, is_test in (("train", False), ("test", True)):
+    for path, is_test in zip(paths, (False, True), strict=True):
         lines = [row for row, d in zip(rows, drawn, strict=True) if (d < 64) is is_test]
-        paths.append(train_file.with_name(f"{train_file.stem}.{seed}.{part}.tsv"))
-        paths[-1].write_text("\n".join([head, *lines]) + "\n", "utf-8")
+        path.write_text("\n".join([head, *lines]) + "\n", "utf-8")
     return paths[0], paths[1]
 
 
 def run(method: str, files: tuple[Path, Path], folder: Path, python: str) -> dict[str, object]:
     """A method in a process of its own."""
-    out = folder / "out"
+    out = folder / f"out.{os.getpid()}"
     subprocess.run(["rm", "-rf", out], check=True)
     out.mkdir()
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
@@ -266,9 +267,10 @@ def main() -> None:
     for name in names:
         files = make(name, options.folder)
         files = files if options.inner is None else inner(files[0], options.inner)
+        done = results.setdefault(name, {})
         for method in methods:
-            if options.again or method not in results.setdefault(name, {}):
-                results[name][method] = run(method, files, options.folder, options.peers)
+            if options.again or method not in done:
+                done[method] = run(method, files, options.folder, options.peers)
                 saved.write_text(json.dumps(results))
     console = Console(width=150)
     show({name: results[name] for name in names}, methods, console)

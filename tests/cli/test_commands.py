@@ -80,6 +80,20 @@ def test_evaluate_reports_accuracy_and_classes(model, folder):
     assert (folder / "curves.png").stat().st_size > 5000
 
 
+def test_a_rare_class_is_spoken_of_in_training_and_in_evaluation(folder):
+    common = [f"ham,one {word} text" for word in ("good", "plain", "short", "long") * 30]
+    (folder / "rare.csv").write_text(
+        "\n".join(["label,text", *[*common, "spam,one good text"] * 2])
+    )
+    out = folder / "rare.model"
+    said = run("train", folder / "rare.csv", "--out", out)
+    assert "99.17 % of the rows are ham: accuracy says little" in said
+    assert "accuracy says" not in run(
+        "train", folder / "rare.csv", "--out", out, "--class-weight", "ham=1,spam=0.1"
+    )
+    assert "never predicted: spam (2 rows)" in run("evaluate", out, folder / "rare.csv")
+
+
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet", "arrow"])
 def test_predict_keeps_rows_and_order(model, folder, suffix):
     out = folder / f"predicted.{suffix}"

@@ -25,7 +25,7 @@ def texts(n_classes, rows=5000):
 
 def pipeline(labels, lines, epochs, average=True):
     model = make_pipeline(
-        HashedNgrams(2, analyzer="both", bits=BITS),
+        HashedNgrams(2, analyzer="pieces", bits=BITS),
         Perceptron(
             threshold=2.0, intercept_scaling=0.1, multiclass="ovr",
             keep="late_average" if average else "last",
@@ -92,7 +92,7 @@ def test_several_labels_give_the_same_weights_from_files_and_the_pipeline(
     assert np.array_equal(of_pipeline.coef_, scattered(of_file))
     assert of_pipeline.intercept_ == pytest.approx(of_file.bias, rel=1e-6)
     assert np.array_equal(of_file.predict(lines[:500]), of_pipeline.predict(
-        HashedNgrams(2, analyzer="both", bits=BITS).transform(lines[:500])
+        HashedNgrams(2, analyzer="pieces", bits=BITS).transform(lines[:500])
     ))  # fmt: skip
 
 

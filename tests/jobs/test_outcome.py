@@ -13,8 +13,8 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 from rosenblatt import load, train
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
 from rosenblatt.jobs.folds import MOST_CROSS_FITTED
+from rosenblatt.jobs.held_out import is_held_out
 from rosenblatt.jobs.outcome import Target, best_threshold
-from rosenblatt.jobs.rows import is_held_out
 
 
 def frame(n=1500, share=0.5, seed=0, names=("neg", "pos")):

@@ -301,7 +301,7 @@ def test_frames_of_every_kind_give_the_same_model():
         ({"epochs": 0}, "epochs must be at least 1"),
         ({"threshold": -1.0}, "threshold must be at least 0, got -1"),
         ({"holdout": 1.0}, "a share of the rows"),
-        ({"analyzer": "bytes"}, "one of word, marks, char, both, got 'bytes'"),
+        ({"analyzer": "bytes"}, "one of word, marks, char, pieces, got 'bytes'"),
         ({"ngrams": (3, 2)}, "1 <= N <= M"),
     ],
 )
@@ -344,6 +344,19 @@ def test_a_model_to_go_on_from_keeps_its_rule_and_the_kinds_of_its_columns():
         train(rows, start=model, columns={"x": "category"})
 
 
+def test_many_classes_learn_jointly_in_fewer_columns_and_can_be_gone_on_from():
+    names = [f"{first}{last}" for first in "abcdefghij" for last in "klmnopqr"]
+    frame = {"label": names * 9, "text": [f"so {name} {name[::-1]}" for name in names] * 9}
+    model = train(frame, text="text")
+    assert model.features.ngrams.bits == 18
+    assert (model.parameters["multiclass"], model.parameters["threshold"]) == ("joint", 4.0)
+    assert model.score(frame, frame["label"]) == 1.0
+    again = train(frame, start=model)
+    assert again.parameters["multiclass"] == "joint"
+    assert again.score(frame, frame["label"]) == 1.0
+    assert train(frame, text="text", multiclass="ovr", bits=16).features.ngrams.bits == 16
+
+
 def test_a_file_that_is_separated_stops_early():
     runs = []
     model = train(texts(30), text="text", epochs=100, report=runs.append)
@@ -356,7 +369,7 @@ def test_other_rules_train_the_model_of_their_estimator(rule):
     labels, lines = texts_of_two_classes()
     model = train({"label": labels, "text": lines}, text="text", rule=rule, epochs=2, bits=12)
     of_pipeline = make_pipeline(
-        HashedNgrams(2, analyzer="both", bits=12),
+        HashedNgrams(2, analyzer="pieces", bits=12),
         estimator_of(
             rule, intercept_scaling=0.1, keep="late_average", feature_rates="idf",
             shuffle="after_first", max_iter=2, tol=None, random_state=0,

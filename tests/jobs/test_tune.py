@@ -47,15 +47,15 @@ def clock(monkeypatch):
 @pytest.mark.usefixtures("clock")
 def test_tuning_finds_characters_where_words_cannot_help(path):
     tried = []
-    model = train(path, tune=8, report_trial=tried.append)
-    assert model.features.ngrams.analyzer in ("char", "both")
+    model = train(path, tune=20, report_trial=tried.append)
+    assert model.features.ngrams.analyzer in ("char", "pieces")
     assert len(tried) >= 9
     test = words(300, seed=1)
     assert model.score(test, test["label"]) > 0.9
     plain = train(path, analyzer="word")
     assert plain.score(test, test["label"]) < 0.6
     first = model.parameters["tuning"][0]
-    assert (first["ngrams"], first["threshold"], first["analyzer"]) == ([1, 2], 2.0, "both")
+    assert (first["ngrams"], first["threshold"], first["analyzer"]) == ([1, 2], 2.0, "pieces")
     assert len(model.parameters["tuning"]) == len(tried)
 
 
@@ -88,7 +88,7 @@ def test_what_is_given_is_not_tried_otherwise(path):
 )
 def test_a_default_that_is_given_is_not_tuned(path, option, value):
     tried = []
-    model = train(path, tune=6, ngrams=1, report_trial=tried.append, **{option: value})
+    model = train(path, tune=15, ngrams=1, report_trial=tried.append, **{option: value})
     assert len(tried) > 5
     assert {getattr(trial.choice, option) for trial in tried} == {value}
     assert model.parameters[option] == value
@@ -97,13 +97,27 @@ def test_a_default_that_is_given_is_not_tuned(path, option, value):
 @pytest.mark.usefixtures("clock")
 def test_more_time_is_more_trials_and_no_time_is_the_defaults(path):
     counts = []
-    for seconds in (0.1, 2, 6):
+    for seconds in (0.1, 7, 16):
         tried = []
         model = train(path, tune=seconds, ngrams=1, report_trial=tried.append)
         counts.append(len(tried))
     assert counts[0] == 1
     assert counts[0] < counts[1] < counts[2]
     assert model.parameters["tuning"][0]["rule"] == "perceptron"
+
+
+@pytest.mark.usefixtures("clock")
+def test_the_best_of_many_trials_on_noise_does_not_replace_the_defaults():
+    random = np.random.default_rng(2)
+    texts = [" ".join(row) for row in random.choice(list("abcdefghij"), (240, 9)).tolist()]
+    table = {"label": random.choice(["no", "yes"], 240).tolist(), "text": texts}
+    tried = []
+    model = train(table, text="text", tune=15, report_trial=tried.append)
+    assert len(tried) <= 20, "few rows are for few choices"
+    assert model.parameters["threshold"] == 2.0
+    tuned = model.parameters["tuned"]
+    assert tuned["gain"] <= tuned["standard_error"]
+    assert not tuned["is_chosen"]
 
 
 @pytest.mark.usefixtures("clock")
@@ -154,7 +168,7 @@ def test_the_command_prints_what_was_tried(path, tmp_path):
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     assert lines[0].split() == ["error", "rows", "tried"]
-    assert "both 1-2 2^22, threshold 2, padding 0.1" in lines[1]
+    assert "pieces 1-2 2^22, threshold 2, padding 0.1" in lines[1]
     assert max(len(line) for line in lines if str(out) not in line) <= 80
     assert json.dumps(load(out).parameters["tuning"])
 

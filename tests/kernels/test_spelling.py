@@ -37,3 +37,13 @@ def test_spelling_a_column_of_characters_gives_characters_that_hash_to_it(texts,
     found = spell(*buffers(texts), spec, wanted)
     assert sorted(found) == wanted.tolist()
     assert all(column([gram.replace("_", " ")], 22) == at for at, gram in found.items())
+
+
+def test_pieces_are_named_as_they_stand_or_by_their_word():
+    spec, texts = Ngrams(analyzer="pieces"), ["Don't SHOUT (please) :-)"]
+    wanted = np.unique(hash_ngrams(*buffers(texts), spec).indices)
+    names = set(spell(*buffers(texts), spec, wanted).values())
+    assert {"don", "shout", "SHO", "_SHOUT"[:5], '":-)_"', "n't_", '") :"'} <= names
+    whole = set(spell(*buffers(texts), spec, wanted, whole=True).values())
+    assert {"don't", "shout", "please", '":-)"'} <= whole
+    assert not any(name != name.lower() for name in whole)

@@ -17,9 +17,11 @@ from rosenblatt.kernels._unicode import LIMIT, fold_table
 from rosenblatt.kernels.text import (
     ANALYZERS,
     CHAR,
+    PIECE,
     SEED,
     TOKEN,
     WEIGHTINGS,
+    WORD,
     Ngrams,
     column,
     hash_chunks,
@@ -33,6 +35,7 @@ GOLDEN_WORDS = [
     868755, 2173514, 1281756, 3683040, 3470687, 1861821,
 ]  # fmt: skip
 GOLDEN_CHARS = [755458, 324961, 609172, 351273, 552834, 808865, 578080, 528128]
+GOLDEN_PIECES = [2412790, 543852, 4052986, 4059928, 3036505, 1445364, 3119919, 383150]
 GOLDEN_SEED = 15918384755582976508
 
 TEXTS = st.lists(st.text(st.characters(codec="utf-8"), max_size=60), max_size=6)
@@ -47,9 +50,11 @@ def buffers(texts, padding=b"\xffjunk"):
 
 def counted(text, block, bits):
     """The columns of one block of one text and their counts, by the definition."""
-    if block.kind == CHAR:
+    seed = int(SEED)
+    if block.kind >= PIECE:
+        seed, kind = (seed, WORD) if block.kind == CHAR else (~SEED, PIECE)
         grams = []
-        for word in words(text):
+        for word in words(text, kind):
             padded = f" {word} "
             for start in range(len(padded)):
                 for n in range(block.low, min(block.high, len(padded) - start) + 1):
@@ -63,7 +68,7 @@ def counted(text, block, bits):
             for n in range(block.low, block.high + 1)
             for i in range(len(split) - n + 1)
         ]
-    return Counter(column(gram, bits) for gram in grams)
+    return Counter(column(gram, bits, int(seed)) for gram in grams)
 
 
 def expected_row(text, spec):
@@ -120,6 +125,8 @@ def test_the_columns_are_the_same_for_ever():
     assert rows.indices.tolist() == GOLDEN_WORDS
     rows = hash_ngrams(*buffers([text]), Ngrams(3, 4, "char", 20, "raw", False))
     assert rows.indices[:8].tolist() == GOLDEN_CHARS
+    rows = hash_ngrams(*buffers([text]), Ngrams(analyzer="pieces"))
+    assert rows.indices[18:26].tolist() == GOLDEN_PIECES
     assert int(named_seed("title")) == GOLDEN_SEED
     assert int(SEED) == 0xCBF29CE484222325
 

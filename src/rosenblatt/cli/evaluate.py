@@ -181,9 +181,13 @@ def _show_ranks(result: Evaluation | LabelEvaluation) -> None:
 
 
 def _show_notes(result: Evaluation | LabelEvaluation) -> None:
-    """Print how many rows were skipped, and whether the model was trained on these rows."""
+    """Print what is odd: skipped rows, rows of training, and classes that are never predicted."""
     if result.bad:
         say(f"left out   {counted(result.bad, 'bad row')}")
+    if never := result.never_predicted:
+        rows = counted(sum(int(result.by_class()[name]["rows"]) for name in never), "row")
+        say(f"note       never predicted: {listed(never, 5)} ({rows}); train with")
+        say("           --class-weight balanced or --tune-for macro-f1, or on more such rows")
     if result.trained_on:
         say(f"note       the model was trained on {listed(result.trained_on, 3)}:")
         say("           on new rows it errs more often")

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from rosenblatt.models.model import Model
 
 # By how a line begins; on terminals only.
+_MISLEADING = 0.8  # the share of one class from which accuracy says little
 _COLOURS = {"model ": "green", " " * 11 + "note:": "yellow", "left out": "yellow"}
 _MOST_COLUMNS = 20  # listed by name
 _LONGEST_NAME = 18
@@ -96,6 +97,9 @@ class ProgressPrinter:
             self.show_columns(run.source)
             if run.lifts:
                 self._line(_lift_line(run))
+            if run.verdict is not None:
+                chosen = "to gain" if run.verdict.is_worth_it else "defaults kept: the best gains"
+                self._line(f"tuned      {chosen} {run.verdict}")
         for epoch in run.history[self._epochs :]:
             if epoch.epoch == 1:
                 self._line(_reading_line(run, now - self._epoch_began))
@@ -181,6 +185,8 @@ class ProgressPrinter:
             most = missing.most_common(5)
             worst = ", ".join(f"{count:,} in {name}" for name, count in most)
             self._line(f"missing    values: {worst}")
+        for part in _imbalance_lines(run):
+            self._line(part)
         size = readable_size(out.stat().st_size)
         about = f"{extent(model)}, {size}, in {seconds:.2f} s"
         about += ", in place of an earlier one" if self.replaces else ""
@@ -325,6 +331,22 @@ def _trial_line(trial: Trial) -> str:
     parts += ["last"] if not c.average else []
     parts += ["joint"] if c.multiclass == "joint" else []
     return f"{percent(trial.error):>10}  {trial.rows:>9,}  {', '.join(parts)}"
+
+
+def _imbalance_lines(run: Run) -> list[str]:
+    """Lines for classes that are so unequal that a share of right answers says little."""
+    shares: dict[str, float] = getattr(run.rows, "class_shares", dict)()
+    options = run.options
+    if not shares or options.class_weight or options.tune_for or options.target:
+        return []
+    name = max(shares, key=shares.__getitem__)
+    if shares[name] < _MISLEADING:
+        return []
+    about = f"{percent(shares[name])} of the rows are {visible(name)[:40]}: accuracy says little;"
+    return [
+        f"note       {about}",
+        "           see the macro F1 of evaluate, and --class-weight balanced, --tune-for macro-f1",
+    ]
 
 
 def _lift_line(run: Run) -> str:

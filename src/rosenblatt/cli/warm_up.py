@@ -161,7 +161,7 @@ def _kernel_perceptrons() -> None:
 def _ngrams() -> None:
     from rosenblatt import HashedNgrams
 
-    for analyzer in ("word", "marks", "both"):
+    for analyzer in ("word", "marks", "pieces", "char"):
         HashedNgrams(analyzer=analyzer).fit_transform(["not good", "not bad"])
 
 

@@ -149,6 +149,7 @@ class Source:
         self.label_sets = LabelSets()
         self._weight: str | None = None
         self.rows = self.bad = 0
+        self.sampled_classes = 0.0  # labels in a sample of the rows; 0 if not known
         self.thresholds = 0  # between ordered classes; a row has a copy in batches for each
         self.missing: Counter[str] = Counter()
         self.strays: Counter[str] = Counter()

@@ -39,6 +39,15 @@ class _ClassCounts:
         f1 = 2 * self.hits[total > 0] / total[total > 0]
         return float(f1.mean()) if f1.size else 0.0
 
+    @property
+    def never_predicted(self) -> list[str]:
+        """The classes that have rows, but were predicted for none.
+
+        >>> Evaluation(("common", "rare"), np.array([[90, 0], [10, 0]])).never_predicted
+        ['rare']
+        """
+        return [self.classes[c] for c in np.flatnonzero((self.true > 0) & (self.predicted == 0))]
+
     def by_class(self) -> dict[str, dict[str, float]]:
         """Precision, recall, F1 and number of rows of each class."""
         return {

@@ -67,6 +67,8 @@ def folds_of(
     """
     leaders = np.arange(len(codes)) if leaders is None else leaders
     first, of_row = np.unique(leaders, return_index=True, return_inverse=True)[1:]
+    by_size = np.argsort(-np.bincount(codes), kind="stable")  # whatever their numbers are
+    codes = np.argsort(by_size)[codes]
     drawn = np.random.default_rng(seed).permutation(len(first))
     by_class = drawn[np.argsort(codes[first][drawn], kind="stable")]
     return [np.flatnonzero(np.isin(of_row, by_class[start::count])) for start in range(count)]

@@ -204,10 +204,10 @@ class TrainOptions:
     analyzer: str | None = _option(
         FEATURE, FEATURES,
         "What n-grams are of: word, words alone, which is the fastest; marks, words and, beside "
-        "them, marks such as ! or :; char, characters within words; both, words and marks and, "
-        "beside them, 2 to 5 characters. By default both; for two classes of texts of more than "
-        "500 bytes on average, marks.",
-        choices=("word", "marks", "char", "both"), metavar="NAME",
+        "them, marks such as ! or :; char, characters within words; pieces, words and marks and, "
+        "beside them, 1 to 5 characters of what stands between spaces. By default pieces; for two "
+        "classes of texts of more than 500 bytes on average, marks.",
+        choices=("word", "marks", "char", "pieces"), metavar="NAME",
     )
     cross: Iterable[str] | None = _option(
         FEATURE, FEATURES,
@@ -216,7 +216,9 @@ class TrainOptions:
         given_as=list[str], metavar="AB",
     )
     bits: int | None = _option(
-        FEATURE, FEATURES, "Hash to 2^BITS columns; 22 by default.", low=8, high=26
+        FEATURE, FEATURES,
+        "Hash to 2^BITS columns; 22 by default, fewer for many classes of text.",
+        low=8, high=26,
     )
     lift: str = _option(
         SETTING, FEATURES,
@@ -269,7 +271,8 @@ class TrainOptions:
     threshold: float | None = _option(
         SETTING, LEARNING,
         "Update when the margin is at most this; rows have a length of about 1. By default 2, for "
-        "tables 4; on S shards at most 4/S, for tables 4/√S. For the perceptron.",
+        "tables and 32 classes or more 4; on S shards at most 4/S, for tables 4/√S. For the "
+        "perceptron.",
         low=0.0,
     )
     padding: float | None = _option(
@@ -289,7 +292,8 @@ class TrainOptions:
     )
     multiclass: str | None = _option(
         SETTING, LEARNING,
-        "ovr: one-vs-rest; joint, for tables: against the best other class.",
+        "ovr: one-vs-rest; joint, for tables and 32 classes or more: against the best other "
+        "class.",
         choices=("ovr", "joint"),
     )
     tune: float | str | None = _option(
@@ -348,7 +352,7 @@ class TrainOptions:
         SETTING, LONG_RUNS,
         "Memory of the process, in bytes (on the command line in MB), without that of the weights: "
         "256 MB are for the program and what it reads, the others for rows; more rows go to disk.",
-        default=384 << 20, low=1, shown=384, parse=lambda megabytes: megabytes << 20,
+        default=512 << 20, low=1, shown=512, parse=lambda megabytes: megabytes << 20,
     )
     checkpoint: str | os.PathLike[str] | None = _option(
         RUN, LONG_RUNS, "Folder to save checkpoints of the run in.", given_as=Path
@@ -524,14 +528,13 @@ class TrainOptions:
         >>> [TrainOptions(ngrams=n, analyzer="char").hashing()[:2] for n in (4, "4", "3-4", None)]
         [(1, 4), (2, 4), (3, 4), (2, 5)]
         >>> [TrainOptions().hashing(length).analyzer for length in (80, 1300)]
-        ['both', 'marks']
+        ['pieces', 'marks']
         """
-        from rosenblatt.kernels.text import PIECES, Ngrams
-        from rosenblatt.training.defaults import analyzer_of
+        from rosenblatt.kernels.text import Ngrams
+        from rosenblatt.training.defaults import analyzer_of, bits_of
 
         analyzer = self.analyzer or analyzer_of(mean_length, n_classes)
-        chars = analyzer == "char"
-        usual: Any = PIECES if chars else (1, 2)
+        usual: Any = (2, 5) if analyzer == "char" else (1, 2)
         ngrams = usual if self.ngrams is None else self.ngrams
         try:
             if isinstance(ngrams, str):
@@ -544,7 +547,7 @@ class TrainOptions:
             low = high = 0
         if not 1 <= low <= high <= 20:
             raise OptionError(f"ngrams is N or N-M with 1 <= N <= M <= 20, got {self.ngrams!r}")
-        return Ngrams(low, high, analyzer, 22 if self.bits is None else self.bits)
+        return Ngrams(low, high, analyzer, bits_of(n_classes) if self.bits is None else self.bits)
 
 
 TrainOptions.__doc__ = documented(TrainOptions.__doc__, TrainOptions)

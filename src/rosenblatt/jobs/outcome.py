@@ -20,10 +20,12 @@ from rosenblatt.jobs.monotone import kept_weights
 from rosenblatt.jobs.ordered import ordered_model
 from rosenblatt.kernels.packing import used_places
 from rosenblatt.kernels.rows import NEAR
+from rosenblatt.kernels.text import PIECE
 from rosenblatt.models.calibration import Calibration
 from rosenblatt.models.model import Model
 from rosenblatt.models.shapes import contributions
 from rosenblatt.process import Stopped
+from rosenblatt.training.defaults import MANY_CLASSES
 
 if TYPE_CHECKING:
     from rosenblatt.jobs.checkpoint import Checkpoint
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 _MOST_SCORES = 1 << 20  # to fit to
 _FEWEST_POSITIVE = 5  # held-out rows of a label that its threshold is chosen by
 METRICS = ("precision", "recall", "f1")
+_MOST_KEPT = 1 << 22  # weights, of a model of many classes that keeps its state
 _WORDS = 25  # strongest features per class that a model names
 _MOST_IMPORTANT_ROWS = 2_000  # by which the importance of columns is measured
 _MANY_PIECES = 12  # of them are looked at, where most features are pieces of words
@@ -194,11 +197,13 @@ def trained_model(run: Run) -> Model:
         run.source.classes[: max(2, run.learner.n_classes)], multilabel
     )
     weights, bias = _model_weights(run)
-    state = state_for_model(run.learner)
+    # Many weights of many classes are not kept thrice: training goes on from those to predict by.
+    keeps_state = len(classes) < MANY_CLASSES or weights.size < _MOST_KEPT
+    state = state_for_model(run.learner) if keeps_state else {}
     places, select = _used_features(weights, state)
     columns, weights = select(run.rows.columns[: len(weights)]), reorder(select(weights))
     state |= {name: reorder(select(state[name])) for name in ("W", "U") if name in state}
-    state["bias"] = reorder(state["bias"])
+    state |= {name: reorder(state[name]) for name in ("bias",) if name in state}
     if run.rows.rarity is not None:
         state |= run.rows.rarity.state(places)
     model = Model(
@@ -209,7 +214,7 @@ def trained_model(run: Run) -> Model:
         bias=np.array(reorder(bias), dtype=np.float64),
         parameters=run.options.settings
         | {"stop_reason": run.stop_reason}
-        | ({"tuning": run.tuning} if run.tuning else {})
+        | ({"tuning": run.tuning, "tuned": run.verdict.to_json()} if run.tuning else {})
         | ({"lifts": [trial.to_json() for trial in run.lifts]} if run.lifts else {}),
         history=[_epoch_record(asdict(epoch)) for epoch in run.history],
         words=_words(run, classes, columns[:NEAR], weights[:NEAR]),
@@ -243,9 +248,9 @@ def _used_features(weights: np.ndarray, state: dict[str, Any]) -> tuple[np.ndarr
 
     If these are nearly all features, all are selected, without a copy.
     """
-    last = state["W"]
-    is_used = np.zeros(len(last), dtype=bool)
-    is_used[used_places(last, state.get("U", last))] = True
+    is_used = np.zeros(len(weights), dtype=bool)
+    if (last := state.get("W")) is not None:
+        is_used[used_places(last, state.get("U", last))] = True
     is_used[used_places(weights, weights)] = True
     if np.count_nonzero(is_used) > 0.9 * len(is_used):
         return np.arange(len(is_used), dtype=np.uint32), lambda array: array
@@ -264,21 +269,23 @@ def _words(
     by_problem = np.ascontiguousarray(weights.T)
     strengths = [-by_problem[0], by_problem[0]] if len(by_problem) == 1 else list(by_problem)
     features, table = run.source.features, run.source.first_table()
-    has_pieces = features.ngrams.analyzer == "both"
+    has_pieces = any(block.kind >= PIECE for block in features.ngrams.blocks[1:])
     many = (_MANY_PIECES if has_pieces else 2) * _WORDS
     tops = [_largest(strength, many) for strength in strengths]
     columns_to_name = columns[np.concatenate(tops)].tolist()
     spelled = features.names(table, columns_to_name, pieces=False)
     pieces = features.names(table, columns_to_name) if has_pieces else {}
-    return {
-        name: [
-            (kind[int(columns[i])], round(float(strength[i]), 6))
-            for kind, others in ((spelled, {}), (pieces, spelled))
-            for i in top
-            if int(columns[i]) in kind and int(columns[i]) not in others and strength[i] > 0
-        ][:_WORDS]
-        for name, strength, top in zip(names, strengths, tops, strict=True)
-    }
+    words = {}
+    for name, strength, top in zip(names, strengths, tops, strict=True):
+        strong = [(int(columns[i]), round(float(strength[i]), 6)) for i in top if strength[i] > 0]
+        words[name] = [(spelled[at], weight) for at, weight in strong if at in spelled]
+        for at, weight in strong:
+            piece = "" if at in spelled else pieces.get(at, "").strip("_").lower()
+            # A piece of a stronger piece, or of a word, says nothing more.
+            is_new = piece and not any(piece in other.lower() for other, _ in words[name])
+            if is_new and len(words[name]) < _WORDS:
+                words[name].append((pieces[at], weight))
+    return {name: pairs[:_WORDS] for name, pairs in words.items()}
 
 
 def _largest(values: np.ndarray, count: int) -> np.ndarray:

@@ -187,6 +187,14 @@ class FileRows:
         """Whether held-out rows can be learned from in a second run, all rows in memory."""
         return self.fit_in_memory and self.valid is None and self.held_out_count > 0
 
+    def class_shares(self) -> dict[str, float]:
+        """The share of the rows that each class has; nothing where rows have several labels."""
+        if self.source.features.multilabel or not len(self.store):
+            return {}
+        codes = self.store.arrays()[1]
+        counts = np.bincount(codes, minlength=len(self.source.classes)) / len(codes)
+        return dict(zip(self.source.classes, counts.tolist(), strict=True))
+
     def fingerprint(self) -> dict[str, Any]:
         """What identifies the files."""
         return self.source.fingerprint()
@@ -485,7 +493,7 @@ def state_of_model(model: Model) -> State:
     zeros = np.zeros(len(model.bias))
     sums = np.zeros(model.weights.T.shape)
     no_sums = State(model.weights.T, model.bias, sums, zeros, zeros)
-    if not model.state:
+    if "bias" not in model.state:
         return no_sums
     bias, _, bias_sums = model.state["bias"]
     last = replace(no_sums, weights=model.state["W"].T, bias=bias)

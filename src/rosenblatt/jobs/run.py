@@ -103,12 +103,13 @@ class Run:
         self.rows: Rows = rows
         self.source = rows.source
         self.is_table = self.source.features.is_plain_table
-        defaults = options_for_files(self.is_table, rows.shards)
+        defaults = options_for_files(self.is_table, rows.shards, self.source.sampled_classes)
         self.options = replace(
             options, **{k: v for k, v in defaults.items() if getattr(options, k) is None}
         )
         self.eta = rule_of(self.options)[1]
         self.tuning: list[dict[str, Any]] = []  # the trials that chose the options
+        self.verdict: Any = None  # on the best of them
         self.lifts: list[Any] = []  # the trials that chose the lift
         self.held_out = HeldOut()  # fitted to held-out rows after the first phase
         self.learner: Any = None

@@ -45,7 +45,9 @@ def open_again(files: Any, source: Source, options: TrainOptions, ngrams: Ngrams
     if isinstance(files, Source):
         raise OptionError("tune opens the files itself: give their names, not an open source")
     features = replace(source.features, ngrams=ngrams)
-    return _weighted(data.open(files, features=features, **options.of_kind(PARSING)), options)
+    again = _weighted(data.open(files, features=features, **options.of_kind(PARSING)), options)
+    again.sampled_classes = source.sampled_classes
+    return again
 
 
 def reading(options: TrainOptions, start: Model | None = None) -> dict[str, Any]:
@@ -68,8 +70,16 @@ def _open(files: Any, options: TrainOptions, start: Model | None) -> Source:
         parsing = options.of_kind(PARSING)
         source = data.open(files, features=start.features, classes=start.classes, **parsing)
         source.take_new_classes()
+        source.sampled_classes = len(start.classes)
         return source
-    source = data.open(files, **reading(options))
+    counts: list[float] = [0.0]
+
+    def hashing(mean_length: float, n_classes: float) -> Ngrams:
+        counts.append(n_classes)
+        return options.hashing(mean_length, n_classes)
+
+    source = data.open(files, **(reading(options) | {"ngrams": hashing}))
+    source.sampled_classes = counts[-1]
     refuse_unused_options(source.format, options.of_kind(FEATURE, PARSING))
     return source
 

@@ -19,7 +19,7 @@ from rosenblatt.jobs.outcome import check_model_path, finished, stopped
 from rosenblatt.jobs.rows import FileRows, check_can_learn
 from rosenblatt.jobs.run import Run
 from rosenblatt.jobs.sources import open_again, open_rows, rule_of
-from rosenblatt.jobs.tune import Trial, parse_seconds, tune
+from rosenblatt.jobs.tune import Trial, Verdict, parse_seconds, tune
 from rosenblatt.models.model import Model
 from rosenblatt.models.model_file import read_model
 from rosenblatt.process import interrupts, threads_of
@@ -61,7 +61,7 @@ def train(source: Any, *, options: TrainOptions | None = None, **changes: Any) -
     The first pass hashes the rows, learns from them in their order, and stores them; later epochs
     visit the stored rows in random order. Held-out rows decide when to stop; the model is then
     trained on all rows for as many epochs, if they fit in memory. The model is that of
-    ``make_pipeline(HashedNgrams(analyzer="both"), Perceptron(threshold=2.0,
+    ``make_pipeline(HashedNgrams(analyzer="pieces"), Perceptron(threshold=2.0,
     intercept_scaling=0.1, multiclass="ovr", keep="late_average", feature_rates="idf",
     shuffle="after_first", tol=None))``, bit for bit, if the features are one column of text (and
     ``analyzer="marks"`` for two classes of long texts).
@@ -123,9 +123,10 @@ def _train(source: Any, options: TrainOptions, start: Model | None) -> Model:
     remove_leftovers()
     threads = threads_of(options.n_jobs)
     trials: list[Trial] = []
+    verdict: Verdict | None = None
     if options.tune is not None:
         seconds = parse_seconds(options.tune)
-        choice, trials = tune(rows, valid, options, seconds, threads, options.report_trial)
+        choice, trials, verdict = tune(rows, valid, options, seconds, threads, options.report_trial)
         options = choice.options(options)
         rows = open_again(source, rows, options, choice.ngrams)
         if valid is not None:
@@ -142,7 +143,7 @@ def _train(source: Any, options: TrainOptions, start: Model | None) -> Model:
         _opened_run(rows, options, saved, valid=valid, start=start, threads=threads) as run,
         interrupts(all_signals=saved is not None or out is not None) as signals,
     ):
-        run.tuning = [trial.to_json() for trial in trials]
+        run.tuning, run.verdict = [trial.to_json() for trial in trials], verdict
         run.lifts = lifts
         return complete(run, saved, signals)
 

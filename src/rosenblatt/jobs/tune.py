@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from itertools import product
+from statistics import mean
 from time import monotonic, perf_counter
 from typing import Any, ClassVar
 
@@ -30,6 +31,7 @@ _MOST_BYTES = 256 << 20  # of input to try choices on
 _MOST_CACHED = 1 << 30  # bytes of hashed rows
 _FEW_ROWS = 300  # too few to compare errors
 _HELD_OUT = 5000  # rows, enough to compare errors
+_MOST_CONFIRMED = 10  # times that the best choice and the default are compared anew
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Trial:
-    """The error of a choice on held-out rows, after training on `rows` others.
+    """The error of a choice on held-out rows, after training on `rows` others for some epochs.
 
     `seconds` is the time it took, `between` the part of it at the ends of epochs, which does not
     depend on the number of rows.
@@ -78,6 +80,40 @@ class Trial:
             "bits": n.bits,
         }
         return chosen | {"rows": self.rows, "error": self.error, "epochs": self.epochs}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the best choice gains on the defaults, on held-out rows that did not choose it.
+
+    It takes their place if it gains more than a standard error: the least of many errors on few
+    rows is a small one by luck.
+
+    >>> Verdict.of(0.25, 0.20, rows=400)
+    Verdict(gain=0.05, error=0.021)
+    """
+
+    gain: float  # in shares of the rows
+    error: float  # the standard error of the gain
+
+    @classmethod
+    def of(cls, default: float, best: float, rows: int) -> Verdict:
+        """The verdict on two errors on so many rows."""
+        share = min(0.5, max((default + best) / 2, 1.0 / rows))
+        return cls(round(default - best, 6), round(math.sqrt(share * (1 - share) / rows), 3))
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether to prefer the best choice."""
+        return self.gain > self.error
+
+    def __str__(self) -> str:
+        gain, most = 100 * self.gain, 196 * self.error
+        return f"{gain:.1f} points ({gain - most:.1f} to {gain + most:.1f})"
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict as plain data."""
+        return {"gain": self.gain, "standard_error": self.error, "is_chosen": self.is_worth_it}
 
 
 def parse_seconds(given: str | float) -> float:
@@ -152,7 +188,7 @@ class _Untried:
 
 
 def _ngrams_to_try(given: Ngrams) -> list[Ngrams]:
-    words = [("word", 2), ("marks", 1), ("marks", 2), ("marks", 3), ("both", 1), ("both", 2)]
+    words = [("word", 2), ("marks", 1), ("marks", 2), ("marks", 3), ("pieces", 1), ("pieces", 2)]
     chars = [("char", 2, 4), ("char", 2, 5), ("char", 3, 6)]
     return [
         given._replace(low=low, high=high, analyzer=analyzer, bits=bits)
@@ -173,33 +209,36 @@ def tune(
     seconds: float,
     threads: int,
     report: Callable[[Trial], Any] | None = None,
-) -> tuple[Choice, list[Trial]]:
-    """Try features and settings for a number of seconds; returns the best choice and all trials.
+) -> tuple[Choice, list[Trial], Verdict]:
+    """Try features and settings for a number of seconds; the choice, all trials and their verdict.
 
     Each bracket begins with nine choices on a ninth of the rows; the better third goes on to a
     third of the rows, and the best to all (successive halving). The defaults are in the first
-    bracket and always tried on all rows, so that the choice is at least as good there. Half of the
-    choices are drawn near the best one so far. A part of the time is left for training the model.
+    bracket and always tried on all rows. Half of the choices are drawn near the best one so far;
+    where rows are few, so are the choices. The best one is then compared with the defaults on rows
+    held out anew, several times where they are few, and chosen if it gains more than a standard
+    error. A part of the time is left for that and for training the model.
 
     Errors are those on `valid`, or on held-out rows. Options that were given are not tuned.
     """
     until = _now() + seconds
     rows = _Rows(source, valid, until - 0.75 * seconds)
     fixed = _fixed_values(options, source)
-    usual = options_for_files(source.features.is_plain_table, shards=1)
+    usual = options_for_files(source.features.is_plain_table, 1, source.sampled_classes)
     values = {name: usual[name] for name in Choice.TUNED}
     default = Choice(**{"ngrams": source.features.ngrams} | values | fixed)
     untried = _Untried(default, fixed, rows.has_text, rows.n_classes, options.seed)
     trials: list[Trial] = []
     shares = [s for s in (1 / _KEEP**2, 1 / _KEEP) if s * rows.count >= _FEW_ROWS] + [1.0]
-    while untried:
+    most = max(_BRACKET, rows.count // 50)
+    while untried and len(trials) < most:
         is_first = not trials
         group = untried.take(_BRACKET, default if is_first else best_of(trials).choice)
         for share in shares:
             rung: list[Trial] = []
             for choice in group:
                 if not _has_time(until, choice, share, trials, rows):
-                    return best_of(trials).choice, trials
+                    return _confirmed(default, trials, rows, options, threads)
                 rung.append(_run_trial(choice, rows, share, options, threads))
                 trials.append(rung[-1])
                 if report is not None:
@@ -208,7 +247,29 @@ def tune(
             group = [trial.choice for trial in best]
             if is_first and default not in group:
                 group.append(default)
-    return best_of(trials).choice, trials
+    return _confirmed(default, trials, rows, options, threads)
+
+
+def _confirmed(
+    default: Choice, trials: list[Trial], rows: _Rows, options: TrainOptions, threads: int
+) -> tuple[Choice, list[Trial], Verdict]:
+    """The best choice, if it is better than the default on rows held out anew."""
+    best, usual = best_of(trials), [trial for trial in trials if trial.choice == default][-1]
+    errors, held = [(usual.error, best.error)], rows.held_out_count
+    if best.choice == default:
+        return default, trials, Verdict.of(best.error, best.error, held)
+    if rows.valid is None:
+        seeds = [options.seed + 1 + again for again in range(rows.confirmations)]
+
+        # As many epochs as before: the least error of many epochs is luck, too.
+        def error(trial: Trial, seed: int) -> float:
+            again = replace(options, seed=seed, epochs=trial.epochs)
+            return _run_trial(trial.choice, rows, 1.0, again, threads).error
+
+        errors = [(error(usual, seed), error(best, seed)) for seed in seeds]
+    before, after = map(mean, zip(*errors, strict=True))
+    verdict = Verdict.of(before, after, min(rows.count, held * len(errors)))
+    return best.choice if verdict.is_worth_it else default, trials, verdict
 
 
 def _fixed_values(options: TrainOptions, source: Source) -> dict[str, Any]:
@@ -228,7 +289,7 @@ def _has_time(until: float, choice: Choice, share: float, trials: list[Trial], r
     trial = min(t.seconds_for(max(1, int(share * rows.count))) for t in similar)
     best = best_of(trials)
     # Training reads the files again, and is run again with the held-out rows.
-    runs = 2.0 if rows.valid is None else 1.0
+    runs = 2.0 + 2.0 * rows.confirmations if rows.valid is None else 1.0
     last = runs * best.seconds_for(rows.count) + rows.seconds_to_read(best.choice.ngrams)
     return _now() + trial + last < until
 
@@ -239,10 +300,8 @@ def _run_trial(
     """Train on a share of the rows, and measure the error on held-out ones."""
     began = _now()
     source, valid = rows.hashed(choice.ngrams, share)
-    held_out = 0.0 if valid is not None else min(0.3, max(0.1, _HELD_OUT / rows.count))
-    trial_options = replace(
-        choice.options(options), holdout=held_out, memory=PROGRAM_MEMORY + _MOST_CACHED
-    )
+    memory = PROGRAM_MEMORY + _MOST_CACHED
+    trial_options = replace(choice.options(options), holdout=rows.held_out, memory=memory)
     run = Run(FileRows(source, trial_options, valid=valid, threads=threads), trial_options)
     with closing(run.rows):
         data, plan = next(run.phases())
@@ -251,11 +310,11 @@ def _run_trial(
             spent[epoch is not None] += perf_counter() - at
             at = perf_counter()
         errors = [epoch.validation_error for epoch in run.history]
-        error = errors[-1] if options.epochs is not None else min(errors, default=math.nan)
+        best = len(errors) if options.epochs is not None else 1 + errors.index(min(errors))
         learned = sum(map(len, source.in_memory))
     seconds = _now() - began
     between = seconds * spent[1] / max(sum(spent), 1e-9)
-    return Trial(choice, learned, error, len(errors), seconds, between)
+    return Trial(choice, learned, errors[best - 1], best, seconds, between)
 
 
 class _BatchSource(Source):
@@ -294,6 +353,22 @@ class _Rows:
         self._cache: dict[tuple[Ngrams, bool, int], Batch] = {}  # least recently used first
         self._cached_bytes = self._rows_hashed = 0
         self._seconds_per_row: dict[Ngrams, float] = {}  # of hashing
+
+    @property
+    def held_out(self) -> float:
+        """The share of the rows that is held out."""
+        return 0.0 if self.valid is not None else min(0.3, max(0.1, _HELD_OUT / self.count))
+
+    @property
+    def held_out_count(self) -> int:
+        """About how many rows tell the error."""
+        validated = sum(map(len, self._valid_read))
+        return max(1, validated or int(self.held_out * self.count))
+
+    @property
+    def confirmations(self) -> int:
+        """How often the best choice is compared with the default: until as many rows are enough."""
+        return min(_MOST_CONFIRMED, -(-_HELD_OUT // self.held_out_count))
 
     def seconds_to_read(self, ngrams: Ngrams) -> float:
         """The time to read all rows again and to hash their n-grams."""

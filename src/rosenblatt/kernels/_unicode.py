@@ -52,18 +52,22 @@ def fold_table() -> np.ndarray:
 
 @cache
 def letter_tables() -> np.ndarray:
-    """Three tables, for words, for tokens and for marks: :func:`fold_table`, with marks, and these.
+    """Four tables: for words :func:`fold_table`, for tokens with marks; for marks; for pieces.
 
-    A code point that is neither in a word nor a gap is a mark, and has the bit `MARK`.
+    A code point that is neither in a word nor a gap is a mark, and has the bit `MARK`; in pieces
+    all but gaps are themselves.
 
-    >>> [[hex(code) for code in table[[101, 33, 32]].tolist()] for table in letter_tables()]
-    [['0x65', '0x0', '0x0'], ['0x65', '0x80000021', '0x0'], ['0x0', '0x80000021', '0x0']]
+    >>> [[hex(code) for code in table[[69, 33, 32]].tolist()] for table in letter_tables()[:2]]
+    [['0x65', '0x0', '0x0'], ['0x65', '0x80000021', '0x0']]
+    >>> [[hex(code) for code in table[[69, 33, 32]].tolist()] for table in letter_tables()[2:]]
+    [['0x0', '0x80000021', '0x0'], ['0x45', '0x21', '0x0']]
     """
     words = fold_table()
     marks = np.where(words == 0, np.arange(LIMIT, dtype=np.uint32) | MARK, np.uint32(0))
     for first, last in _GAPS:
         marks[first : last + 1] = 0
-    tables = np.stack([words, words + marks, marks])
+    pieces = np.where(words + marks > 0, np.arange(LIMIT, dtype=np.uint32), np.uint32(0))
+    tables = np.stack([words, words + marks, marks, pieces])
     tables.setflags(write=False)
     return tables
 

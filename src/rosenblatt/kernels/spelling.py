@@ -8,6 +8,7 @@ from rosenblatt.kernels.text import (
     CHAR,
     GRAM,
     MARKS,
+    PIECE,
     SEED,
     TOKEN,
     WORD,
@@ -68,7 +69,8 @@ def _spell(
     entries = np.flatnonzero(hints[rows.indices & np.uint32(len(hints) - 1)])
     numbers = np.searchsorted(rows.indptr.astype(np.int64), entries, side="right") - 1
     missing, spelled, last = set(wanted.tolist()), dict[int, str](), -1
-    hashes, kind = _Hashes(int(seed)), WORD if block.kind == CHAR else block.kind
+    hashes = _Hashes(int(~seed if block.kind == PIECE else seed))
+    kind = WORD if block.kind == CHAR else block.kind
     for row, column in zip(numbers.tolist(), rows.indices[entries].tolist(), strict=True):
         if column in missing:
             if row != last:
@@ -98,15 +100,16 @@ class _Grams:
         self, said: list[str], block: Block, bits: int, hashes: _Hashes, whole: bool
     ) -> None:
         names = said
-        if block.kind == CHAR:
+        if block.kind >= PIECE:
             pieces = [_character_grams(f" {word} ", block) for word in said]
-            names = [word for word, of_word in zip(said, pieces, strict=True) for _ in of_word]
+            bare = [_bare(word) for word in said]
+            names = [word for word, of_word in zip(bare, pieces, strict=True) for _ in of_word]
             said = [piece for of_word in pieces for piece in of_word]
             names = names if whole else [piece.replace(" ", "_") for piece in said]
             block = block._replace(low=1, high=1)
         single = np.array([hashes[word] for word in said], np.uint64)
         mask, joined = np.uint64((1 << bits) - 1), np.zeros_like(single)
-        self.may_be_marks = block.kind in (TOKEN, MARKS)
+        self.may_be_marks = block.kind in (TOKEN, MARKS, PIECE)
         self.names, self.columns = names, dict[int, np.ndarray]()
         for n in range(1, min(block.high, len(said)) + 1):
             joined = joined[: len(said) - n + 1] * GRAM + single[n - 1 :]
@@ -121,6 +124,16 @@ class _Grams:
                 are_marks = self.may_be_marks and not any(map(str.isalnum, gram))
                 return f'"{gram}"' if are_marks else gram
         raise KeyError(column)
+
+
+def _bare(piece: str) -> str:
+    """A piece of text without the marks around it, in lower case; marks alone as they are.
+
+    >>> _bare("(Don't!)"), _bare(":-)")
+    ("don't", ':-)')
+    """
+    places = [place for place, letter in enumerate(piece) if letter.isalnum()]
+    return piece[places[0] : places[-1] + 1].lower() if places else piece
 
 
 def _character_grams(padded: str, block: Block) -> list[str]:

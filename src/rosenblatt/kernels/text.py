@@ -12,7 +12,9 @@ A *word* is a maximal run of letters, marks and numbers, in lower case, by the t
 - Every other code point but spaces and controls is a *mark*. Among *tokens*, a run of one mark is a
   word too: ``!``, ``!!``, and ``!!!`` for three and more.
 - A character n-gram is n code points in a row of a word, not of marks, with one space before and
-  after it (the whole padded word, if it is shorter), hashed by FNV-1a like a word.
+  after it (the whole padded word, if it is shorter), hashed by FNV-1a like a word. Those of
+  *pieces* are of all code points between spaces and controls, marks and capital letters as well;
+  they are hashed from the complement of the seed, so that none is taken for a word.
 - Its *column* is the lowest bits of ``mix(g)``, the 64-bit finaliser of MurmurHash3.
 
 :func:`words` and :func:`column` are this definition in plain Python; the kernels compute the same.
@@ -42,15 +44,16 @@ SEED = np.uint64(0xCBF29CE484222325)
 PRIME = np.uint64(0x100000001B3)
 GRAM = np.uint64(0x9E3779B97F4A7C15)
 
-WORD, TOKEN, MARKS, CHAR = range(
-    4
-)  # kinds of n-grams: of words; words and marks; marks; characters
-PIECES = (2, 5)  # the lengths of n-grams of characters beside those of tokens
+# Kinds of n-grams: of words; of words and marks; of marks; of the characters of a piece of text
+# between spaces, and of the letters of a word. The first four have a table of letters each.
+WORD, TOKEN, MARKS, PIECE, CHAR = range(5)
+ORDERS = {MARKS: (1, 2), PIECE: (1, 5)}  # the lengths of n-grams that are not chosen
 # The blocks of a row by what is hashed: their kinds, and their shares of its squared length.
 ANALYZERS = {
     "word": ((WORD, 1.0),),
     "char": ((CHAR, 1.0),),
     "marks": ((WORD, 0.9), (MARKS, 0.1)),
+    "pieces": ((TOKEN, 0.4), (PIECE, 0.6)),
     "both": ((TOKEN, 0.5), (CHAR, 0.5)),
 }
 LONGEST_RUN = 3  # of a mark that is told apart
@@ -84,9 +87,10 @@ class Ngrams(NamedTuple):
         The lengths of the shortest and of the longest n-grams.
     analyzer
         Of what: ``"word"``; ``"char"``, characters within words; ``"marks"``, words, and in a block
-        of their own the marks alone; ``"both"``, tokens, which are words and marks, and in a block
-        of their own 2 to 5 characters. If rows are scaled, blocks share their length. A column that
-        both blocks have is an entry of the first.
+        of their own the marks alone; ``"pieces"``, tokens, which are words and marks, and in a
+        block of their own 1 to 5 characters between spaces, case and all; ``"both"``, tokens and 2
+        to 5 characters of words, as models of earlier versions have it. If rows are scaled, blocks
+        share their length. A column that both blocks have is an entry of the first.
     bits
         There are ``2**bits`` columns.
     weighting
@@ -105,7 +109,7 @@ class Ngrams(NamedTuple):
     @property
     def blocks(self) -> list[Block]:
         """The blocks of a row."""
-        orders = {MARKS: (1, 2)} | ({CHAR: PIECES} if self.analyzer == "both" else {})
+        orders = ORDERS | ({CHAR: (2, 5)} if self.analyzer == "both" else {})
         return [
             Block(kind, *orders.get(kind, (self.low, self.high)), share)
             for kind, share in ANALYZERS[self.analyzer]
@@ -132,13 +136,15 @@ _RUN = re.compile(f"((\0[^\0]\0)\\2{{,{LONGEST_RUN - 1}}})\\2*")
 
 
 def words(text: str, kind: int = WORD) -> list[str]:
-    """The words of a text, in lower case, or its tokens, or its marks: the definition of these.
+    """The words of a text, in lower case, or its tokens, marks or pieces: the definition of these.
 
     >>> words("It's 5 o'clock"), words("What?! No....", TOKEN), words("What?! No....", MARKS)
     (['it', 's', '5', 'o', 'clock'], ['what', '?', '!', 'no', '...'], ['?', '!', '...'])
+    >>> words("What?! No....", PIECE)
+    ['What?!', 'No....']
     """
     folded = text.translate(_folded(kind))
-    if kind != WORD:
+    if kind in (TOKEN, MARKS):
         folded = _RUN.sub(lambda run: f" {run[1]} ", folded).replace("\0", "")
     return folded.split()
 
@@ -242,7 +248,8 @@ def _most_grams(block: Block, size: int, rows: int) -> int:
     A row of n bytes has at most (n+1)/2 words, or n tokens; padded, words have at most 2n + 1
     characters.
     """
-    words = {WORD: (size + rows) // 2, CHAR: 2 * size + rows}.get(block.kind, size)
+    padded = 2 * size + rows
+    words = {WORD: (size + rows) // 2, CHAR: padded, PIECE: padded}.get(block.kind, size)
     return (words + 1) * (block.high - block.low + 1)
 
 
@@ -418,9 +425,11 @@ def _rows(offsets, data, letters, seed, blocks, mask, ends, indices, counts, tab
         last = first  # of the columns before they are merged
         for b in range(len(blocks)):
             kind, low, high = blocks[b, 0], blocks[b, 1], blocks[b, 2]
-            if kind == CHAR:
+            if kind >= PIECE:
+                fold = letters[PIECE] if kind == PIECE else letters[WORD]
+                own = ~seed if kind == PIECE else seed
                 last += _char_columns(
-                    data, start, end, letters[0], low, high, seed, mask, scratch[0], indices, last
+                    data, start, end, fold, low, high, own, mask, scratch[0], indices, last
                 )
             else:
                 if kind == WORD:

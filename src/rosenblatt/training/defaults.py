@@ -28,6 +28,8 @@ TABLE_VISITS = 20_000  # of a table before held-out rows may end a run, or else 
 TABLE_EPOCHS = 16
 MIXED_UPDATES = 4.0  # the threshold for text on shards, in updates as they are mixed
 ENOUGH_HELD_OUT = 40_000  # rows; fewer cannot tell one number of epochs from another
+MANY_CLASSES = 32  # of text, which learn jointly from here on
+MOST_CELLS = 36_000_000  # weights, a class and a column each, that decide on the bits of columns
 SHORT_TEXTS = 500.0  # bytes; pieces of words pay where texts are no longer, on average
 _BITS = 8
 
@@ -152,9 +154,20 @@ def analyzer_of(mean_length: float, n_classes: float) -> str:
     not that of two classes of long texts: docs/benchmarks/text.md has the study.
 
     >>> analyzer_of(80.0, 2), analyzer_of(1300.0, 2), analyzer_of(1300.0, 20)
-    ('both', 'marks', 'both')
+    ('pieces', 'marks', 'pieces')
     """
-    return "both" if mean_length <= SHORT_TEXTS or n_classes > 2 else "marks"
+    return "pieces" if mean_length <= SHORT_TEXTS or n_classes > 2 else "marks"
+
+
+def bits_of(n_classes: float) -> int:
+    """The bits of the columns of texts: fewer for many classes, as each column has their weights.
+
+    >>> [bits_of(n_classes) for n_classes in (2, 20, 87, 522)]
+    [22, 22, 18, 16]
+    """
+    if n_classes < MANY_CLASSES or math.isinf(n_classes):
+        return 22
+    return max(14, int(math.log2(MOST_CELLS / n_classes)))
 
 
 def calibration_of(option: str, class_weight: Any) -> tuple[str, bool]:
@@ -201,11 +214,12 @@ def multiclass_of(
     return "ovo" if by_pairs else "joint"
 
 
-def options_for_files(is_table: bool, shards: int) -> dict[str, Any]:
+def options_for_files(is_table: bool, shards: int, n_classes: float = 0) -> dict[str, Any]:
     """The options of training from files where they are not given; a table is without text.
 
     An update of one of S shards changes the mixed weights by 1/S of it: to reach the threshold of
     one machine would take S times as many epochs. Tables have more epochs, and a threshold between.
+    Many classes of text learn jointly: an update moves two of them, at twice the margin.
 
     >>> [options_for_files(True, shards)["threshold"] for shards in (1, 4, 16)]
     [4.0, 2.0, 1.0]
@@ -213,10 +227,13 @@ def options_for_files(is_table: bool, shards: int) -> dict[str, Any]:
     [2.0, 1.0, 0.25]
     """
     threshold = 4.0 / math.sqrt(shards) if is_table else min(2.0, MIXED_UPDATES / shards)
+    is_joint = is_table or (shards == 1 and MANY_CLASSES <= n_classes < math.inf)
+    if is_joint and not is_table:
+        threshold = 4.0
     return {
         "threshold": threshold,
         "padding": 0.5 if is_table else 0.1,
-        "multiclass": "joint" if is_table else "ovr",
+        "multiclass": "joint" if is_joint else "ovr",
         "max_epochs": 20 if shards == 1 else _epochs_on_shards(is_table),
         "average": True,
         "rule": "perceptron",
