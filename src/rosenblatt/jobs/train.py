@@ -92,7 +92,7 @@ def train(source: Any, *, options: TrainOptions | None = None, **changes: Any) -
     >>> frame = {"label": ["pos", "neg"] * 20, "text": ["good and fun", "bad and dull"] * 20}
     >>> model = train(frame, text="text", epochs=3)
     >>> model.predict(["good", "dull"]).tolist(), len(model.columns)
-    (['pos', 'neg'], 50)
+    (['pos', 'neg'], 75)
     """
     options = TrainOptions(**changes) if options is None else replace(options, **changes)
     options.check()

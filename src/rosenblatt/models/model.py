@@ -212,7 +212,7 @@ class Model:
         >>> model.predict(["good fun", "dull"]).tolist()
         ['pos', 'neg']
         >>> [[(label, round(p, 2)) for label, p in row] for row in model.predict(["good"], k=2)]
-        [[('pos', 0.98), ('neg', 0.02)]]
+        [[('pos', 0.99), ('neg', 0.01)]]
         >>> frame = {"label": ["old", "new"] * 20, "age": [70, 5] * 20, "job": ["none"] * 40}
         >>> model = train(frame, epochs=3)
         >>> model.predict([{"age": 80, "job": "none"}, {"job": "none", "age": 3}]).tolist()
@@ -250,7 +250,7 @@ class Model:
         >>> from rosenblatt import train
         >>> frame = {"label": ["pos", "neg"] * 200, "text": ["good and fun", "bad and dull"] * 200}
         >>> train(frame, text="text", epochs=3).predict_proba(["good fun", "and"]).round(2).tolist()
-        [[0.0, 1.0], [0.5, 0.5]]
+        [[0.01, 0.99], [0.27, 0.73]]
         """
         return self.probabilities(self.scores(self._rows(X)))
 
@@ -288,7 +288,7 @@ class Model:
         >>> from rosenblatt import train
         >>> frame = {"label": ["pos", "neg"] * 20, "text": ["good and fun", "bad and dull"] * 20}
         >>> train(frame, text="text", epochs=3).explain("good fun, not bad")
-        <Explanation: 'pos', score +1.23 = good +1.17, fun +0.99, bad -0.93, bias +0.00>
+        <Explanation: 'pos', score +0.37 = bad -0.74, good +0.72, fun +0.41, bias -0.01>
         """
         rows, table = self._one_row(row)
         rows = rows if self.features.fasttext is None else merged(rows)
