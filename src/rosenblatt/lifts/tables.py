@@ -35,6 +35,7 @@ _USUAL = 0.75  # the share of a value that pairs leave out
 _PRIOR = 5.0  # rows that a bin is shrunk by when pairs are compared
 _SWEEPS = 3
 _OF_KNOTS = 0.5  # the root mean square length of the knots beside pairs, of which the others have 1
+_MOST_ROWS = 8_192  # of the sample, to compare pairs on
 _MOST_COMPARED = 64  # columns, those that help most alone
 
 
@@ -226,7 +227,9 @@ class TableLift:
                 for column in columns
             ]
             classes = np.zeros(len(codes[0]), np.int64) if labels is None else labels
-            best = best_pairs(np.array(codes), np.eye(int(classes.max()) + 1)[classes])
+            some = slice(_MOST_ROWS)
+            targets = np.eye(int(classes.max()) + 1)[classes[some]]
+            best = best_pairs(np.array([code[some] for code in codes]), targets)
             crossed = [pair for pair in best if {*pair} <= {*others}]
             costs = lift._costs(crossed, numbers, categories)
             crossed = crossed[: int(np.searchsorted(np.cumsum(costs), _MOST_ENTRIES[finer]))]
