@@ -67,10 +67,10 @@ def test_copies_of_a_row_are_held_out_together(rated):
     rows = FileRows(ordered_rows(data.open(table(rated), text="text"), options), options)
     for _ in rows.source.batches():
         pass
-    held = rows._held_out(0, 4 * 3000).reshape(-1, 4)
+    held = rows._is_held_out(np.arange(4 * 3000)).reshape(-1, 4)
     assert (held.all(axis=1) == held.any(axis=1)).all()
     assert 200 < held[:, 0].sum() < 400
-    assert rows._held_out(5, 90).tolist() == held.ravel()[5:95].tolist()
+    assert rows._is_held_out(np.arange(5, 95)).tolist() == held.ravel()[5:95].tolist()
 
 
 def test_ratings_are_ranked_better_than_by_classes_without_order(rated, model):
