@@ -192,7 +192,7 @@ def test_n_grams_that_cannot_be_are_bad_usage(folder, given):
 def test_n_grams_are_those_asked_for(folder):
     for options, line in (
         ([], "of 1 to 2 words and marks, 1 to 5 characters"),
-        (["--ngrams", "3"], "of 1 to 3 words and marks, 2 to 5 characters"),
+        (["--ngrams", "3"], "of 1 to 3 words and marks, 1 to 5 characters"),
         (["--fast"], "of 1 to 2 words,"),
         (["--analyzer", "marks"], "of 1 to 2 words and marks,"),
         (["--chars", "--ngrams", "3-4"], "of 3 to 4 characters"),
