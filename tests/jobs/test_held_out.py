@@ -65,6 +65,16 @@ def test_leaders_go_on_where_a_checkpoint_saved_them():
     assert whole.of(np.arange(5)).tolist() == again.of(np.arange(5)).tolist() == [0, 1, 0, 1, 0]
 
 
+def test_texts_that_repeat_a_few_over_and_over_are_learned_from():
+    two = ["a good film with a fine end", "a dull film that goes on for ever"]
+    for cut in (7, 400):
+        leaders = leaders_of(two * 200, cut)
+        assert np.unique(leaders, return_counts=True)[1].max() == 16
+    model = train({"label": ["pos", "neg"] * 200, "text": two * 200})
+    assert model.predict(two).tolist() == ["pos", "neg"]
+    assert model.predict_proba(two).max(axis=1).min() > 0.9
+
+
 def test_copies_do_not_decide_on_the_epochs():
     """Of texts with random labels, copies look as if they could be predicted."""
     texts, labels = sentences(600), np.random.default_rng(1).choice(["no", "yes"], 600).tolist()

@@ -20,7 +20,8 @@ class Leaders:
     """The first row of those that are held out together, for each row.
 
     A row leads itself, unless it is in the group of an earlier row or nearly equals one: a copy of
-    a row tells nothing of rows that are new.
+    a row tells nothing of rows that are new. At most 16 copies are together, so that rows which
+    repeat a few texts over and over are learned from, too.
 
     >>> leaders = Leaders()
     >>> leaders.add(Rows(np.array([0, 3, 4, 7]), np.array([5, 8, 9, 7, 5, 8, 9]), np.ones(7)))
@@ -35,6 +36,7 @@ class Leaders:
         self._groups: dict[Any, int] = {}  # the first row of each
         self._ring = np.empty((0, near_copies.BINS), np.uint16)  # sketches
         self._led = np.empty(0, np.uint64)
+        self._places = np.empty(0, np.uint8)
         self._table = np.empty(0, np.uint64)
 
     def add(self, rows: Rows) -> None:
@@ -42,6 +44,7 @@ class Leaders:
         if not len(self._ring):
             self._ring = np.empty((_RING, near_copies.BINS), np.uint16)
             self._led = np.empty(_RING, np.uint64)
+            self._places = np.zeros(_RING, np.uint8)
             self._table = np.zeros(2 * _RING, np.uint64)
         count, least = len(rows.indptr) - 1, np.empty(near_copies.BINS, np.uint64)
         indptr = rows.indptr.astype(np.uint64)
@@ -56,7 +59,7 @@ class Leaders:
 
     def _lead(self, end: int) -> None:
         ends = np.uint64(self.count), np.uint64(end)
-        near_copies.lead(self._ring, *ends, self._table, self._led)
+        near_copies.lead(self._ring, *ends, self._table, self._led, self._places)
 
     def add_groups(self, names: list[Any]) -> None:
         """Append rows, led by the first row of their group."""
@@ -81,8 +84,13 @@ class Leaders:
         """The arrays to continue with, for a checkpoint, and the groups in their order."""
         own = np.arange(self.count, dtype=np.uint64)
         followers = np.flatnonzero(self.of(own) != own).astype(np.uint64)
-        ring = self._ring[: min(self.count, len(self._ring))]
-        arrays = {"followers": followers, "leaders": self.of(followers), "ring": ring}
+        size = min(self.count, len(self._ring))
+        arrays = {
+            "followers": followers,
+            "leaders": self.of(followers),
+            "ring": self._ring[:size],
+            "places": self._places[:size],
+        }
         return {f"held.{name}": array for name, array in arrays.items()}, list(self._groups.items())
 
     @classmethod
@@ -103,6 +111,7 @@ class Leaders:
             leaders.count = count
             last = np.arange(max(0, count - _RING), count)
             leaders._led[last & (_RING - 1)] = everything[last]
+            leaders._places[: len(arrays["held.places"])] = arrays["held.places"]
         return leaders
 
 

@@ -15,6 +15,7 @@ from rosenblatt.kernels.text import mixed
 
 BINS, BAND = 16, 4
 ALIKE = 0.75  # of the bins in which any of two rows has a column
+MOST_TOGETHER = 16  # rows: where all rows repeat a few, some copies of each must be learned from
 _EMPTY = np.uint16(0xFFFF)
 
 
@@ -35,18 +36,20 @@ def sketch(indptr, indices, sketches, least):
 
 
 @kernel
-def lead(sketches, first, end, table, leaders):
+def lead(sketches, first, end, table, leaders, places):
     """Write to `leaders` the first row that each row from `first` up to `end` nearly equals.
 
-    A row that equals none leads itself. `sketches` and `leaders` are rings of a power of two of
-    rows; rows are compared with those of half a ring before them, so that the sketches of as many
-    further rows may be there. `table` has the last row, plus one, for each hash of four bins.
+    A row that equals none leads itself, and so does a copy after 16 rows of one leader. `places`
+    has the place of each row among those of its leader. `sketches`, `leaders` and `places` are
+    rings of a power of two of rows; rows are compared with those of half a ring before them, so
+    that the sketches of as many further rows may be there. `table` has the last row, plus one, for
+    each hash of four bins.
     """
     ring, room = np.uint64(len(sketches) - 1), np.uint64(len(table) - 1)
     most = ring >> np.uint64(1)
     for row in range(first, end):
         own = sketches[row & ring]
-        leader = row
+        leader, place = row, np.uint8(0)
         for band in range(0, BINS, BAND):
             key, filled = np.uint64(band + 1), 0
             for b in range(band, band + BAND):
@@ -62,6 +65,9 @@ def lead(sketches, first, end, table, leaders):
                     any_column = own[b] != _EMPTY or theirs[b] != _EMPTY
                     many += any_column
                     same += any_column and own[b] == theirs[b]
-                if same >= ALIKE * many:
+                before = places[(other - np.uint64(1)) & ring]
+                if same >= ALIKE * many and before + 1 < MOST_TOGETHER:
                     leader = leaders[(other - np.uint64(1)) & ring]
+                    place = np.uint8(before + 1)
         leaders[row & ring] = leader
+        places[row & ring] = place
