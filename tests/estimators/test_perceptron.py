@@ -221,7 +221,6 @@ def test_initial_weights_are_where_the_run_starts():
     assert (again.n_iter_, again.n_updates_) == (1, 0)
     warm = Perceptron.textbook(shuffle=False, warm_start=True).fit(X, y).fit(X, y)
     assert (warm.n_iter_, warm.n_updates_) == (1, 0)
-    assert warm.sparsify().fit(X, y).n_updates_ == 0
 
 
 def test_class_weights_are_weights_of_rows():
@@ -439,15 +438,6 @@ def test_a_row_of_coef_is_the_weights_of_a_class_or_there_is_none(multiclass):
     assert np.array_equal(votes.argmax(axis=1)[clear], model.predict(X)[clear])
     chosen = SelectFromModel(model, prefit=True, importance_getter="pair_coef_").transform(X)
     assert chosen.shape == (150, 2)
-
-
-def test_sparsify_and_densify_predict_the_same():
-    X, y = DIGITS
-    model = Perceptron.textbook(max_iter=3, random_state=0).fit(X, y)
-    dense = model.predict(X)
-    assert np.array_equal(model.sparsify().predict(X), dense)
-    assert sparse.issparse(weights_of(model))
-    assert np.array_equal(model.densify().predict(X), dense)
 
 
 def test_nan_marks_what_is_not_known():

@@ -74,8 +74,9 @@ def rare(n=4000):
 
 
 def test_the_goal_decides_the_epochs():
-    plain = train(rare(), text="text", max_epochs=8, patience=8)
-    model = train(rare(), text="text", max_epochs=8, patience=8, tune_for="macro-f1")
+    options = {"text": "text", "analyzer": "word", "max_epochs": 8, "patience": 8}
+    plain = train(rare(), **options)
+    model = train(rare(), tune_for="macro-f1", **options)
     errors = [epoch["validation_error"] for epoch in model.history]
     assert errors != [epoch["validation_error"] for epoch in plain.history]
     assert min(errors) > min(epoch["validation_error"] for epoch in plain.history)

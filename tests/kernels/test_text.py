@@ -35,7 +35,7 @@ GOLDEN_WORDS = [
     868755, 2173514, 1281756, 3683040, 3470687, 1861821,
 ]  # fmt: skip
 GOLDEN_CHARS = [755458, 324961, 609172, 351273, 552834, 808865, 578080, 528128]
-GOLDEN_PIECES = [2412790, 543852, 4052986, 4059928, 3036505, 1445364, 3119919, 383150]
+GOLDEN_PIECES = [543852, 4052986, 4059928, 3036505, 1445364, 3119919, 383150, 1835306]
 GOLDEN_SEED = 15918384755582976508
 
 TEXTS = st.lists(st.text(st.characters(codec="utf-8"), max_size=60), max_size=6)
@@ -59,6 +59,7 @@ def counted(text, block, bits):
             for start in range(len(padded)):
                 for n in range(block.low, min(block.high, len(padded) - start) + 1):
                     grams.append([padded[start : start + n]])
+            grams = [gram for gram in grams if gram != [" "]]
             if len(padded) < block.low:
                 grams.append([padded])
     else:

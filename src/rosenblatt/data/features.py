@@ -187,7 +187,7 @@ class Features:
         >>> lift = TableLift.fit({"x": np.arange(9.0)}, {"job": (np.arange(9) % 2, ["a", "b"])})
         >>> columns = Column("x", "number"), Column("job", "category")
         >>> Features(columns=columns, lift=lift).owners(pa.table({"x": [1.5], "job": ["a"]}))
-        ['', '', 'x', 'x', 'x × job', 'x × job', 'x × job', 'x × job']
+        ['', '', 'x', 'x', 'x × job', 'x × job', 'x × job', 'x × job', 'x × job', 'x × job']
         """
         count = len(self.hashed(table).rows.indices)
         if self.lift is None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
@@ -91,7 +90,7 @@ class Run:
     fitted: Fitted | None = None
 
 
-class LinearClassifier(SparseCoefMixin, Classifier):
+class LinearClassifier(Classifier):
     """A linear classifier; its weights are those of its learner, which changes them in place.
 
     A learner trained on packed rows has weights only for the columns that occur.
@@ -119,10 +118,6 @@ class LinearClassifier(SparseCoefMixin, Classifier):
     def coef_(self) -> Any:
         """The weights to predict with, (classes, features), or of two classes (1, features)."""
         return self._of_classes("coef_").weights
-
-    @coef_.setter
-    def coef_(self, weights: Any) -> None:
-        self._shown = Weights(weights, self.intercept_ if hasattr(self, "_shown") else np.empty(0))
 
     @property
     def intercept_(self) -> np.ndarray:

@@ -133,7 +133,7 @@ def compare(
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> comparison = compare(X, y, ["perceptron", "arow"], orders=3)
     >>> comparison.errors.mean(axis=1).round(3)
-    array([0.066, 0.054])
+    array([0.06 , 0.047])
     """
     if orders < 1:
         raise ValueError(f"orders must be at least 1, got {orders}")

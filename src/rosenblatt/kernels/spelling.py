@@ -137,10 +137,11 @@ def _bare(piece: str) -> str:
 
 
 def _character_grams(padded: str, block: Block) -> list[str]:
-    """The n-grams of characters of a padded word; the word itself if it is shorter."""
+    """The n-grams of characters of a padded word but a space; the word itself if it is shorter."""
     low = min(block.low, len(padded))
     return [
         padded[start:end]
         for start in range(len(padded) - low + 1)
         for end in range(start + low, min(start + block.high, len(padded)) + 1)
+        if padded[start:end] != " "
     ]

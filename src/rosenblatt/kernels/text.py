@@ -479,13 +479,16 @@ def _char_columns(data, start, end, letters, low, high, seed, mask, word, indice
 
 @kernel
 def _char_grams(word, length, low, high, seed, mask, indices, at):
-    """Write the columns of the n-grams of one padded word to ``indices[at:]``; their number."""
+    """Write the columns of the n-grams of one padded word to ``indices[at:]``; their number.
+
+    A space alone, which every word has, is none of them.
+    """
     count = np.uint64(0)
     for start in range(length):
-        h = seed
+        h, least = seed, max(low, 2) if start == 0 or start + 1 == length else low
         for k in range(min(high, length - start)):
             h = (h ^ word[start + k]) * PRIME
-            if k + 1 >= low or (start == 0 and k + 1 == length):
+            if k + 1 >= least or (start == 0 and k + 1 == length):
                 indices[at + count] = np.uint32(mixed(h) & mask)
                 count += np.uint64(1)
     return count
