@@ -174,3 +174,9 @@ def test_labels_may_be_anything():
     names = np.array(["setosa", "versicolor"])[y]
     assert set(Perceptron.textbook().fit(X, names).predict(X)) == {"setosa", "versicolor"}
     assert set(Perceptron.textbook().fit(X, y == 1).predict(X).tolist()) == {True, False}
+
+
+def test_rows_without_a_label_are_named():
+    y = np.array(["a", "b", None, "a"], dtype=object)
+    with pytest.raises(ValueError, match="no label in 1 of 4 rows, the first is row 2"):
+        Perceptron().fit(np.eye(4), y)

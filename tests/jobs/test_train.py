@@ -458,3 +458,8 @@ def test_progress_can_be_reported_after_1000_rows_and_whenever_they_double(tmp_p
     visits = []
     train(path, epochs=1, report=lambda run: visits.append(run.progress.visits))
     assert {1000, 2000, 4000, 8000, 9000} <= set(visits)
+
+
+def test_labels_beside_the_source_are_for_estimators():
+    with pytest.raises(TypeError, match=r"use TableClassifier\(\).fit"):
+        train({"x": [1.0, 2.0]}, ["a", "b"])

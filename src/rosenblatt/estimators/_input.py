@@ -293,6 +293,13 @@ class Targets(NamedTuple):
     def of(cls, y: np.ndarray) -> Targets:
         """The targets of checked labels, or of a checked indicator matrix."""
         if y.ndim == 1:
+            if y.dtype.kind == "O":
+                missing = [row for row, label in enumerate(y) if label is None]
+                if missing:
+                    raise ValueError(
+                        f"y has no label in {len(missing)} of {len(y)} rows, the first is row "
+                        f"{missing[0]}: leave these rows out, or give them a label."
+                    )
             if y.dtype.kind not in "biuUS":
                 check_classification_targets(y)
             classes, codes = np.unique(y, return_inverse=True)

@@ -44,10 +44,10 @@ def _with_options_of(
 
     def describe(function: Callable[..., Model]) -> Any:
         keywords = inspect.signature(record).parameters.values()
-        source, options, *_ = inspect.signature(function).parameters.values()
+        parameters = inspect.signature(function).parameters
         function.__doc__ = documented(function.__doc__, TrainOptions)
         function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [source, options, *keywords], return_annotation=Model
+            [parameters["source"], parameters["options"], *keywords], return_annotation=Model
         )
         return function
 
@@ -55,7 +55,7 @@ def _with_options_of(
 
 
 @_with_options_of(TrainOptions)
-def train(source: Any, *, options: TrainOptions | None = None, **changes: Any) -> Model:
+def train(source: Any, *labels: Any, options: TrainOptions | None = None, **changes: Any) -> Model:
     """Train a linear classifier on files of any size, or on a frame.
 
     The first pass hashes the rows, learns from them in their order, and stores them; later epochs
@@ -92,8 +92,13 @@ def train(source: Any, *, options: TrainOptions | None = None, **changes: Any) -
     >>> frame = {"label": ["pos", "neg"] * 20, "text": ["good and fun", "bad and dull"] * 20}
     >>> model = train(frame, text="text", epochs=3)
     >>> model.predict(["good", "dull"]).tolist(), len(model.columns)
-    (['pos', 'neg'], 75)
+    (['pos', 'neg'], 74)
     """
+    if labels:
+        raise TypeError(
+            "train takes one source, whose rows have their labels: train(frame, label='kind'). "
+            "Beside labels y, use TableClassifier().fit(frame, y) or Perceptron().fit(X, y)."
+        )
     options = TrainOptions(**changes) if options is None else replace(options, **changes)
     options.check()
     start = options.start
