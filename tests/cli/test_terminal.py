@@ -201,3 +201,21 @@ def test_n_grams_are_those_asked_for(folder):
     ):
         result = CliRunner().invoke(app, ["train", str(folder / "a.csv"), *options, "--dry-run"])
         assert line in result.output
+
+
+def test_a_longer_refit_of_a_small_table_is_explained(tmp_path):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(150, 2))
+    side = np.where(X.sum(axis=1) + random.normal(size=150) / 2 > 0, "p", "n")
+    rows = "".join(f"{a:.3f},{b:.3f},{c}\n" for (a, b), c in zip(X, side, strict=True))
+    (tmp_path / "small.csv").write_text("a,b,label\n" + rows)
+    arguments = [
+        "train",
+        str(tmp_path / "small.csv"),
+        "--lift",
+        "none",
+        "-o",
+        str(tmp_path / "s.model"),
+    ]
+    output = " ".join(CliRunner().invoke(app, arguments).output.split())
+    assert re.search(r"for \d+ epochs \(\d+ were best, which few held-out rows tell", output)

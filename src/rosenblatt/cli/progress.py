@@ -169,6 +169,8 @@ class ProgressPrinter:
         why = reasons.get(run.stop_reason or "", run.stop_reason)
         epochs = counted(run.refit_epochs, "epoch")
         again = f"; retrained on all rows for {epochs}" if run.refit_epochs else ""
+        if run.refit_epochs > run.decided_epochs:
+            again += f" ({run.decided_epochs} were best, which few held-out rows tell badly)"
         self._line(f"stopped    {why}{again}")
         if run.held_out.reached is not None:
             self._line(_target_line(run))

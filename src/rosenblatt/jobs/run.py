@@ -171,9 +171,13 @@ class Run:
         """
         if self.options.epochs is not None or not self.rows.validates:
             return len(self.history)
-        best = 1 + int(np.argmin([epoch.validation_error for epoch in self.history]))
         least = least_refit_epochs(self.is_table, *self._sizes())
-        return max(best, min(least, self._most_epochs()))
+        return max(self.decided_epochs, min(least, self._most_epochs()))
+
+    @property
+    def decided_epochs(self) -> int:
+        """The epochs after which held-out rows had the least error; a refit may have more."""
+        return 1 + int(np.argmin([epoch.validation_error for epoch in self.history]))
 
     @property
     def validation_error(self) -> float:
