@@ -288,7 +288,7 @@ class Model:
         >>> from rosenblatt import train
         >>> frame = {"label": ["pos", "neg"] * 20, "text": ["good and fun", "bad and dull"] * 20}
         >>> train(frame, text="text", epochs=3).explain("good fun, not bad")
-        <Explanation: 'pos', score +0.37 = bad -0.74, good +0.72, fun +0.41, bias -0.01>
+        <Explanation: 'pos', score +0.38 = bad -0.76, good +0.74, fun +0.41, bias -0.01>
         """
         rows, table = self._one_row(row)
         rows = rows if self.features.fasttext is None else merged(rows)
