@@ -249,7 +249,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(folder):
             "'never' is not a class of two: neg, pos",
         ),
         (["--top", "3"], OptionError, "--top is from 1 to 2"),
-        (["--keep", "two=never"], OptionError, "'never' is no number, nor a class of two"),
+        (["--keep", "two=never"], OptionError, "'never' is neither a number nor a class of two"),
         (
             ["--only", "predicted,nope"],
             DataError,

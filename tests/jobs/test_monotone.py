@@ -69,7 +69,7 @@ def test_the_command_line_takes_columns_and_the_saved_model_is_monotone(tmp_path
 
 def test_what_cannot_be_monotone_is_refused():
     frame = waves(300) | {"job": ["tech", "sales"] * 150}
-    with pytest.raises(OptionError, match="'job' is no column of numbers"):
+    with pytest.raises(OptionError, match="'job' is not a column of numbers"):
         train(frame, increasing="job")
     with pytest.raises(OptionError, match="both increasing and decreasing"):
         train(frame, increasing="x", decreasing="x")

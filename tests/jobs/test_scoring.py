@@ -225,7 +225,10 @@ def test_thresholds_of_many_rows_are_those_of_a_part_of_them(monkeypatch):
         (("quality.model", "kind.model"), "name the files"),
         (("quality.model", "one.parquet", "--keep", "quality~1"), "not a condition"),
         (("quality.model", "one.parquet", "--keep", "other>1"), "there is no such model"),
-        (("quality.model", "one.parquet", "--keep", "quality>much"), "is no number, nor a class"),
+        (
+            ("quality.model", "one.parquet", "--keep", "quality>much"),
+            "is neither a number nor a class",
+        ),
         (("quality.model", "one.parquet", "--keep-top", "10%"), "needs a folder"),
         (("quality.model", "one.parquet", "--by", "source"), "is for --keep-top"),
         (("quality.model", "kind.model", "one.parquet", "--top", "2"), "is for one model"),

@@ -57,7 +57,7 @@ def test_several_classes_have_a_panel_each():
 def test_what_is_no_part_of_a_model_is_refused():
     rows = frame()
     model = train(rows, lift="knots", epochs=1)
-    with pytest.raises(ValueError, match="'a × b' is no column or pair"):
+    with pytest.raises(ValueError, match="'a × b' is not a column or pair"):
         ShapeDisplay.from_model(model, rows, names=["a × b"])
     text = train({"label": ["a", "b"] * 20, "text": ["good fun", "bad and dull"] * 20}, epochs=1)
     with pytest.raises(ValueError, match="tables without text"):

@@ -24,7 +24,7 @@ def directions(options: TrainOptions, features: Features) -> dict[str, int]:
     for name in (*rising, *falling):
         if name not in numbers:
             raise OptionError(
-                f"{name!r} is no column of numbers, which alone can be increasing or decreasing: "
+                f"{name!r} is not a column of numbers; only those can be increasing or decreasing: "
                 f"{listed(numbers) or 'there are none'}"
             )
     if both := set(rising) & set(falling):

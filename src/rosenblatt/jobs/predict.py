@@ -82,7 +82,7 @@ class Condition:
             return
         if number is None:
             raise OptionError(
-                f"--keep {shown(self.value)} is no number, nor a class of {name}: "
+                f"--keep {shown(self.value)} is neither a number nor a class of {name}: "
                 f"{listed(model.classes)}"
             )
         is_share = model.calibration is not None and (label or not model.is_ordered)

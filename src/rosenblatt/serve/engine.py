@@ -190,7 +190,7 @@ class Engine:
         return done
 
     def _answered(self, tasks: list[Predict | Labels]) -> list[Any]:
-        """The answers to rows and labels; the exception of one is no other's."""
+        """The answers to rows and labels, each with an exception of its own if it fails."""
         try:
             return self._answer(tasks) if tasks else []
         except Exception as error:

@@ -85,7 +85,7 @@ class ShapeDisplay(Display):
         chosen = list(sizes)[:top] if names is None else list(names)
         for name in chosen:
             if name not in sizes:
-                raise ValueError(f"{name!r} is no column or pair of the model")
+                raise ValueError(f"{name!r} is not a column or pair of the model")
         means = dict(zip(parts.names, parts.values.mean(axis=0), strict=True))
         shapes = [_shape(model, table, name, sizes[name], means[name]) for name in chosen]
         return cls(shapes, model.classes).plot()
