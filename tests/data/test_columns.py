@@ -135,6 +135,35 @@ def test_dates_are_recognised_as_they_are_written_about_the_world(name, cells, k
     assert (column.kind, column.form) == (kind, form)
 
 
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (["91,72", "1.199,03", "-0,5"], "number"),
+        (["1,5", "2,5", "x"] + ["3,5"] * 27, "number"),  # a stray cell
+        (["1,234", "12,345"], "category"),  # thousands, or decimals
+        (["1,2,3", "4,5,6"], "category"),
+        (["1,5", "2,5", "a", "b"], "category"),
+    ],
+)
+def test_decimal_commas_are_recognised_where_commas_are_nothing_else(cells, kind):
+    (column,) = guess_columns(pa.table({"x": cells * 20}), None, {"other": "number"})
+    assert (column.kind, column.form) == (kind, "comma" if kind == "number" else "")
+
+
+def test_a_column_of_names_of_rows_is_left_out_beside_others():
+    names, ages = [f"K{i:05}" for i in range(200)], ["39", "40"] * 100
+    table = pa.table({"customer": names, "age": ages})
+    assert [column.name for column in guess_columns(table, None)] == ["age"]
+    both = guess_columns(table, None, {"customer": "category"})
+    assert [column.kind for column in both] == ["category", "number"]
+    repeated = pa.table({"customer": [*names[:-1], names[0]], "age": ages})
+    few = table[:99]
+    for other in (repeated, few):
+        assert [column.kind for column in guess_columns(other, None)] == ["category", "number"]
+    alone = guess_columns(pa.table({"customer": names}), None)
+    assert [column.kind for column in alone] == ["text"]
+
+
 def test_decimal_commas_are_numbers_where_that_is_said():
     table = {"x": ["1.234,50", "3,5", "-0,25"] * 9, "label": ["a", "b", "a"] * 9}
     for options in ({"decimal": ","}, {"columns": {"x": "number:comma"}}):

@@ -29,7 +29,8 @@ def remark_on(name, values, labels=LABELS, **options):
         ("x", [3] * N, "number", "the same value in all of the first 60 rows"),
         ("c", ["u"] * N, "category", "the same value"),
         ("when", [f"{i % 5 + 1}/3/2024" for i in range(N)], "category", "date:dayfirst or"),
-        ("price", [f"{i % 9},50" for i in range(N)], "category", "--decimal ,"),
+        ("price", [f"{i % 9},500" for i in range(N)], "category", "--decimal ,"),
+        ("price", [f"{i % 9},50" for i in range(N)], "number", ""),
         ("x", [1_700_000_000 + 7 * (i % 9) for i in range(N)], "number", "date:seconds"),
         ("when", [f"2024-03-{i % 28 + 1:02}" for i in range(N)], "date", ""),
         ("c", ["u", "v", "w"] * (N // 3), "category", ""),
@@ -40,6 +41,13 @@ def test_odd_columns_get_a_remark(name, values, kind, words):
     assert found == kind
     assert words in remark
     assert bool(words) == bool(remark)
+
+
+def test_a_column_of_names_of_rows_is_said_to_be_left_out():
+    names, few = [f"c{i:04}" for i in range(100)], ["u", "v"] * 50
+    name, other = describe(data.open({"name": names, "z": few, "label": few}))[1:]
+    assert (name.kind, other.kind) == ("ignored", "category")
+    assert "left out, unless --column name=text or --column name=category" in name.remark
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,10 @@ _IS_GAP = np.array([re.match(rb"\W", bytes([code])) is not None for code in rang
 _MOST_STRAYS = 0.1  # of the cells of a column of numbers or dates may be none
 _DATE = re.compile(r"(\d{1,4})([-./])(\d{1,2})[-./](\d{1,4})\b")
 _NUMBER = re.compile(r"[-+]?(\d[\d.,]*|\.\d+)(e[-+]?\d+)?$|[-+]?(inf|infinity)$", re.IGNORECASE)
+DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+),(\d+)$")
 _EPOCH_RANGES = {"seconds": (9e8, 2.5e9), "milliseconds": (9e11, 2.5e12)}  # 1998 to 2049
 _LEAST_ROWS = 20  # that tell a number of the row by its name
+_LEAST_NAMES = 100  # different strings that tell a name of the row
 _LEAST_SAMPLE, _SLICES = 1000, 32  # rows that tell growth through the files, and their parts
 
 # Words in the names of text columns, such as "review_text" or "commentBody".
@@ -140,9 +142,10 @@ def guess_columns(
     or are times since 1970 (and the name says so); at most one cell in ten may be something else.
     Strings are text if they have more than two words on average and seldom repeat; one of the two
     suffices if the name suggests text, or if they seldom repeat in the only column. Other strings
-    are categories. Lists and structs, the label, columns to ignore, and numbers of rows (see
-    :func:`is_row_number`) beside other columns are left out. `kinds` are the kinds known already,
-    by name; `decimal` is the sign before decimals.
+    are categories. Lists and structs, the label, columns to ignore, and numbers and names of rows
+    (see :func:`is_row_number` and :func:`is_row_name`) beside other columns are left out. `kinds`
+    are the kinds known already, by name; `decimal` is the sign before decimals. Cells such as
+    ``12,50`` have decimal commas in any case.
 
     >>> table = pa.table({"age": ["39", "50", "?"], "job": ["tech", "sales", "tech"]})
     >>> guess_columns(table, label=None)[0]
@@ -166,15 +169,17 @@ def guess_columns(
         (name,) = columns
         if name not in known and seldom_repeats(sample[name], missing):
             columns[name] = Column(name, "text")
-    row_numbers = [
+    names_of_rows = [
         name
         for name, column in columns.items()
         if name not in known
-        and column.kind == "number"
-        and is_row_number(name, sample[name], missing)
+        and (
+            (column.kind == "number" and is_row_number(name, sample[name], missing))
+            or (column.kind == "category" and is_row_name(sample[name], missing))
+        )
     ]
-    if len(row_numbers) < len(columns):
-        columns = {name: columns[name] for name in columns if name not in row_numbers}
+    if len(names_of_rows) < len(columns):
+        columns = {name: columns[name] for name in columns if name not in names_of_rows}
     return tuple(_with_statistics(columns[n], sample[n], missing) for n in columns)
 
 
@@ -209,6 +214,18 @@ def is_row_number(
     # Between two places of the sample is a jump.
     counts = max(np.count_nonzero(steps == 1), np.count_nonzero(steps == -1))
     return is_named or bool(counts > 0.95 * len(steps))
+
+
+def is_row_name(cells: pa.ChunkedArray, missing: Words = MISSING_WORDS) -> bool:
+    """Whether a column of strings names the rows: each category would be that of one row.
+
+    >>> is_row_name(pa.chunked_array([[f"K{i:05d}" for i in range(100)]]))
+    True
+    """
+    if not seldom_repeats(cells, missing):
+        return False
+    present = trimmed_strings(cells, missing).drop_null().to_pylist()
+    return len(present) >= _LEAST_NAMES and len(set(present)) == len(present)
 
 
 def _limits(numbers: np.ndarray) -> tuple[float, ...]:
@@ -261,6 +278,8 @@ def _guess(name: str, column: pa.ChunkedArray, missing: Words, decimal: str) -> 
     texts = _first_strings(column, missing)
     if not texts:
         return "category"
+    if not form and _have_decimal_commas(texts) and _are_numbers(column, missing, "comma"):
+        return "number:comma"
     form_of_dates = _form_of_dates(column, missing)
     if form_of_dates is not None:
         return f"date:{form_of_dates}".rstrip(":")
@@ -275,6 +294,12 @@ def _guess(name: str, column: pa.ChunkedArray, missing: Words, decimal: str) -> 
 def are_strays(bad: int, present: int) -> bool:
     """Whether so few of the cells present are bad that the others tell the kind of a column."""
     return bad <= _MOST_STRAYS * present and bad < present
+
+
+def _have_decimal_commas(texts: list[str]) -> bool:
+    """Whether strings are numbers with commas, which cannot all be between thousands."""
+    decimals = {len(match[3]) for text in texts if (match := DECIMAL_COMMA.match(text))}
+    return bool(decimals - {3})
 
 
 def _first_strings(column: pa.ChunkedArray, missing: Words) -> list[str]:

@@ -17,7 +17,7 @@ from rosenblatt.data.cells import (
     to_numbers,
     trimmed_strings,
 )
-from rosenblatt.data.columns import Column, epoch_unit, is_row_number
+from rosenblatt.data.columns import DECIMAL_COMMA, Column, epoch_unit, is_row_name, is_row_number
 from rosenblatt.data.labels import indicator_columns
 from rosenblatt.errors import counted, shown
 
@@ -30,7 +30,6 @@ _LEAST_ROWS = 20  # for a remark
 _MOST_COLUMNS = 50
 _EXAMPLE_LENGTH = 40
 _FOREIGN_DATE = re.compile(r"\d{1,2}[-./]\d{1,2}[-./]\d{4}\b")
-_DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+$")
 
 
 @dataclass(frozen=True)
@@ -109,6 +108,9 @@ def _column(column: Column | None, name: str, chunk: Chunk, missing: Words) -> C
             f"left out, unless {option}=number" if column is None else f"drop it: {option}=ignore"
         )
         remark = f"a number per row: {left}"
+    elif column is None and is_row_name(cells, missing):
+        option = f"--column {shown(name)[1:-1]}"
+        remark = f"a name per row: left out, unless {option}=text or {option}=category"
     if column is not None and column.is_scaled:
         numbers, bad = column.numbers(cells, missing)
         known = numbers[~np.isnan(numbers)]
@@ -155,7 +157,7 @@ def _remark(name: str, kind: str, present: list[str], values: int) -> str:
         if sum(bool(_FOREIGN_DATE.match(value)) for value in present) > 0.9 * rows:
             say = f"--column {shown_name}=date:dayfirst or {shown_name}=date:monthfirst"
             return f"dates? Which number is the day: {say}"
-        if sum(bool(_DECIMAL_COMMA.match(value)) for value in present) > 0.9 * rows:
+        if sum(bool(DECIMAL_COMMA.match(value)) for value in present) > 0.9 * rows:
             return f"decimal commas? --decimal , or --column {shown_name}=number:comma"
     if kind == "category" and values > 0.9 * rows:
         return f"nearly every value is different: {leave_out}"
