@@ -151,6 +151,23 @@ def test_all_weights_are_listed_with_their_names(folder, name):
         (["train", "a.vw", "--passes", "3"], "no such option: --passes; did you mean --epochs?"),
         (["train", "a.vw", "-b", "20"], "no such option: -b; did you mean --bits?"),
         (["train", "a.vw", "-f", "m"], "no such option: -f; did you mean --out?"),
+        (
+            ["train", "a.vw", "-c", "-k"],
+            "no such option: -c; rows are stored by themselves: leave it out",
+        ),
+        (
+            ["train", "a.vw", "--l1=0.1"],
+            "no such option: --l1; see --rule, and rosenblatt.compare for the rules there are",
+        ),
+        (
+            ["predict", "m", "a.vw", "--link", "logistic"],
+            "no such option: --link; rosenblatt predict --proba prints probabilities",
+        ),
+        (["inspect", "m", "--audit"], "no such option: --audit; see rosenblatt explain MODEL FILE"),
+        (
+            ["train", "a.vw", "--nn", "5"],
+            "no such option: --nn; nothing here corresponds to this option of Vowpal Wabbit",
+        ),
     ],
 )
 def test_options_of_vowpal_wabbit_are_answered_with_ours(arguments, hint):

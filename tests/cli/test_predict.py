@@ -71,6 +71,14 @@ def test_lines_of_plain_text_come_out_one_for_one(folder):
     assert scores == pytest.approx(model.decision_function(lines), rel=1e-6)
 
 
+def test_lines_of_a_txt_file_are_texts_though_the_first_is_the_name_of_the_column(folder):
+    (folder / "lines.txt").write_text("text\ngood, fun\n")
+    found = run("predict", folder / "two.model", folder / "lines.txt").splitlines()
+    assert [line.split("\t", 2)[2] for line in found] == ["text", "good, fun"]
+    (folder / "table.txt").write_text('id,text\n7,"good, fun"\n')
+    assert run("predict", folder / "two.model", folder / "table.txt").startswith("id,text,pred")
+
+
 def test_a_csv_stream_with_the_models_column_is_a_table(folder):
     found = run("predict", folder / "two.model", "-", given='id,text\n7,"good, fun"\n8,dull\n')
     assert [line.rsplit(",", 1)[0] for line in found.splitlines()] == [

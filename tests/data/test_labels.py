@@ -161,6 +161,11 @@ def test_amounts_as_labels_are_refused_in_every_format(tmp_path, name, line, row
         list(data.open(tmp_path / name))
 
 
+def test_many_amounts_as_labels_are_refused_before_anything_is_trained():
+    with pytest.raises(DataError, match=r"1,500 labels such as .* are amounts, not classes"):
+        data.open({"x": range(1500), "label": [i + 0.25 for i in range(1500)]})
+
+
 def test_grades_of_half_points_are_classes(tmp_path):
     grades = [0.5 * i for i in range(11)] * 20
     assert len(list(data.open({"x": grades, "label": grades}))) == 1

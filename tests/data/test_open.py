@@ -284,6 +284,12 @@ def test_wrong_questions_are_answered_with_what_there_is(files, options, error, 
         data.open(files["csv"], **({"label": "label"} | options))
 
 
+def test_nested_values_are_named_where_nothing_else_is_left(tmp_path):
+    path = write(tmp_path, "a.jsonl", b'{"label": "a", "user": {"age": 3}}\n' * 9)
+    with pytest.raises(DataError, match="values of objects and lists, as in user, need columns"):
+        data.open(path)
+
+
 def test_a_file_that_is_not_there_is_named():
     with pytest.raises(DataError, match=r"nothing\.csv: there is no such file"):
         data.open("nothing.csv")

@@ -78,28 +78,44 @@ _COMMANDS = {
 }
 
 
-# Options of Vowpal Wabbit that have another name here.
+# What to say instead of the options of Vowpal Wabbit.
 _VW_OPTIONS = {
-    "--passes": "did you mean --epochs?",
-    "-b": "did you mean --bits?",
-    "--bit_precision": "did you mean --bits?",
-    "-d": "name the files without an option",
-    "--data": "name the files without an option",
-    "-f": "did you mean --out?",
-    "--final_regressor": "did you mean --out?",
-    "-i": "name the model without an option, or say --from MODEL to go on from it",
-    "-t": "rosenblatt predict and evaluate do not learn",
-    "--testonly": "rosenblatt predict and evaluate do not learn",
-    "-p": "did you mean rosenblatt predict MODEL FILE --out?",
-    "--learning_rate": "the perceptron has no learning rate; see --threshold",
-    "--ngram": "did you mean --ngrams?",
-    "-q": "did you mean --cross?",
-    "--quadratic": "did you mean --cross?",
-    "--interactions": "did you mean --cross?",
-    "--oaa": "classes are detected from the labels",
-    "--holdout_off": "say --epochs N, which holds no rows out",
-    "--invert_hash": "see rosenblatt inspect MODEL --all",
-    "--readable_model": "see rosenblatt inspect MODEL --all",
+    name: hint
+    for names, hint in (
+        ("--passes", "did you mean --epochs?"),
+        ("-b --bit_precision", "did you mean --bits?"),
+        ("-d --data", "name the files without an option"),
+        ("-f --final_regressor", "did you mean --out?"),
+        (
+            "-i --initial_regressor",
+            "name the model without an option, or say --from MODEL to go on from it",
+        ),
+        ("-t --testonly", "rosenblatt predict and evaluate do not learn"),
+        ("-p --predictions", "did you mean rosenblatt predict MODEL FILE --out?"),
+        ("-r --raw_predictions", "rosenblatt predict prints the scores"),
+        ("--link", "rosenblatt predict --proba prints probabilities"),
+        ("-c --cache --cache_file -k --kill_cache", "rows are stored by themselves: leave it out"),
+        (
+            "--learning_rate --power_t --initial_t --adaptive --normalized --invariant --sgd",
+            "the perceptron has no learning rate; see --threshold, and --rule for other rules",
+        ),
+        ("--loss_function --l1 --l2", "see --rule, and rosenblatt.compare for the rules there are"),
+        ("--ngram", "did you mean --ngrams?"),
+        ("-q --quadratic --interactions", "did you mean --cross?"),
+        ("--oaa", "classes are detected from the labels"),
+        ("--holdout_off", "say --epochs N, which holds no rows out"),
+        ("--invert_hash --readable_model", "see rosenblatt inspect MODEL --all --names FILE"),
+        ("-a --audit", "see rosenblatt explain MODEL FILE"),
+        ("--save_resume", "leave it out: --from MODEL goes on from any model"),
+        ("--daemon", "see rosenblatt serve"),
+        ("-P --progress", "a line comes after 1, 2, 4, 8 ... thousand rows"),
+        (
+            "--noconstant --hash --skips --ignore --cubic --nn --bfgs --ftrl --csoaa --wap --ect "
+            "--cb --cb_explore --cb_adf --lda --boosting --bootstrap --log_multi --search",
+            "nothing here corresponds to this option of Vowpal Wabbit",
+        ),
+    )
+    for name in names.split()
 }
 _NEGATIVE_LINE = re.compile(r"-[\d.][^|]*\|")
 

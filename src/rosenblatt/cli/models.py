@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -288,12 +289,13 @@ def compress(
     quiet: o.Quiet = False,
     json: o.Json = False,
 ) -> None:
-    """Make a model small: it predicts like any model, but cannot be trained further.
+    """Make a model small; it predicts like any model.
 
     What only training needs is dropped, weights are rounded to float16 or int8, and those that
     change the scores least are left out, until the size or the loss asked for is reached. Without
     --size and --loss, weights become int8 and none is left out; --loss 0% without --valid drops
-    only what only training needs.
+    only what only training needs. Training --from the small model goes on from its rounded
+    weights, without their average: go on from the large one.
 
     Examples:
 
@@ -334,13 +336,14 @@ def _size_record(form: Compressed) -> dict[str, Any]:
 
 
 def _table(forms: list[Compressed], out: Path) -> list[str]:
-    lines = [f"{'size':>10}  {'accuracy':>9}  weights"]
+    is_measured = not math.isnan(forms[-1].accuracy)
+    heading = f"{'accuracy':>9}  " if is_measured else ""
+    lines = [f"{'size':>10}  {heading}weights"]
     for form in forms:
         state = ", with what only training needs" if form.model.state else ""
-        lines.append(
-            f"{readable_size(form.bytes):>10}  {percent(form.accuracy):>9}  "
-            f"{counted(form.weights, 'weight')} in {form.model.precision}{state}"
-        )
+        accuracy = f"{percent(form.accuracy):>9}  " if is_measured else ""
+        weights = f"{counted(form.weights, 'weight')} in {form.model.precision}{state}"
+        lines.append(f"{readable_size(form.bytes):>10}  {accuracy}{weights}")
     last = forms[-1]
     features = counted(len(last.model.columns), "feature")
     return [*lines, f"{out}: {readable_size(out.stat().st_size)}, {features}"]

@@ -115,8 +115,9 @@ class ProgressPrinter:
         if self.live and now - self._shown > _REFRESH:
             self._shown = now
             self._rewrite(_live_line(run, now - self._epoch_began))
-        visits = run.progress.visits
-        if not self.live and run.rows.engine is None and visits >= self._next_visits:
+        visits, is_first_pass = run.progress.visits, run.phase == "reading"
+        says_visits = is_first_pass and run.rows.engine is None and not self.live
+        if says_visits and visits >= self._next_visits:
             self._next_visits = 1000 << (visits // 1000).bit_length()
             self._echo(_visits_line(run), err=True)
 
@@ -337,8 +338,7 @@ def _trial_line(trial: Trial) -> str:
 
 def _imbalance_lines(run: Run) -> list[str]:
     """Lines for classes that are so unequal that a share of right answers says little."""
-    shares: dict[str, float] = getattr(run.rows, "class_shares", dict)()
-    options = run.options
+    shares, options = run.class_shares, run.options
     if not shares or options.class_weight or options.tune_for or options.target:
         return []
     name = max(shares, key=shares.__getitem__)
@@ -381,10 +381,9 @@ def _target_line(run: Run) -> str:
 
 
 def _visits_line(run: Run) -> str:
-    """The rows visited so far, and the error of this epoch."""
-    position, counts = run.progress.position, run.progress.counts
-    error = counts.mistakes / position if position else run.history[-1].progressive_error
-    return f"visited {counted(run.progress.visits, 'row')}, progressive error {percent(error)}"
+    """The rows that the first pass has visited so far, and their error."""
+    visits, error = run.progress.visits, run.progress.counts.mistakes / run.progress.visits
+    return f"visited {counted(visits, 'row')}, progressive error {percent(error)}"
 
 
 def _live_line(run: Run, seconds: float) -> str:

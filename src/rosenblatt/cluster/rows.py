@@ -220,6 +220,10 @@ class ShardedRows:
         """The number of held-out rows."""
         return sum(self.held)
 
+    def class_shares(self) -> dict[str, float]:
+        """Nothing, as shards count their rows without the classes of these."""
+        return {}
+
     @property
     def validates(self) -> bool:
         """Whether there are validation rows, or rows held out."""

@@ -17,10 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rosenblatt.data.cells import label_strings
+from rosenblatt.errors import DataError
 
 SEPARATOR = ","
 _FRACTION = re.compile(r"[-+]?\d*\.\d*[1-9]\d*(e[-+]?\d+)?$", re.IGNORECASE)
 _MOST_FRACTIONS = 20  # as grades of half points
+_AMOUNTS = (
+    "there are {:,} labels such as {}: these are amounts, not classes; for regression take another "
+    "program, such as scikit-learn's SGDRegressor, or make ranges of them, as pandas.cut does"
+)
 _YES, _NO = ("1", "true", "True", "TRUE"), ("0", "false", "False", "FALSE")
 
 
@@ -47,15 +52,16 @@ def split_labels(cell: str, separator: str) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in cell.split(separator) if part.strip()))
 
 
-def are_amounts(labels: Iterable[str], rows: int) -> list[str]:
-    """The decimal fractions among the labels of some rows, if they are too many for classes.
+def refuse_amounts(labels: Iterable[str], rows: int, path: str, column: str | None) -> None:
+    """Raise a DataError if too many of the labels of some rows are decimal fractions.
 
-    >>> are_amounts(["0.5", "1", "1.5"], rows=3), are_amounts(["0.5", "1.5", "2.25"], rows=3)
-    ([], ['0.5', '1.5', '2.25'])
+    >>> refuse_amounts(["0.5", "1", "1.5"], 3, "a.csv", "y")
     """
     fractions = [label for label in labels if _FRACTION.match(label)]
-    few = _MOST_FRACTIONS if 2 * len(fractions) <= rows else 2
-    return fractions if len(fractions) > few else []
+    if len(fractions) <= (_MOST_FRACTIONS if 2 * len(fractions) <= rows else 2):
+        return
+    message = _AMOUNTS.format(len(fractions), ", ".join(fractions[:3]))
+    raise DataError(message, path=path, column=column)
 
 
 class LabelSets:

@@ -18,13 +18,20 @@ from rosenblatt.data.bytes import BLOCK_BYTES, expand_paths
 from rosenblatt.data.cells import (
     MISSING_WORDS,
     can_be_strings,
+    label_strings,
     plain_strings,
     string_buffers,
 )
 from rosenblatt.data.columns import Column, guess_columns, name_suggests, seldom_repeats
 from rosenblatt.data.features import Features
 from rosenblatt.data.formats import check_format
-from rosenblatt.data.labels import SEPARATOR, indicator_columns, joined_label
+from rosenblatt.data.labels import (
+    SEPARATOR,
+    indicator_columns,
+    joined_label,
+    refuse_amounts,
+    sorted_labels,
+)
 from rosenblatt.data.readers import Reader, TableReader
 from rosenblatt.data.samples import joined
 from rosenblatt.data.source import Source
@@ -230,9 +237,14 @@ def detect_features(
     kinds = _chosen_kinds(text, columns, indicators or (name,), head, path)
     kinds = {**reader.kind.kinds, **kinds, **dict.fromkeys(indicators, "ignore")}
     sample = joined(reader.sample(), head)
+    if not indicators and separator is None:
+        labels = label_strings(sample[name]).drop_null()
+        refuse_amounts(sorted_labels(labels.unique().to_pylist()), len(labels), path, name)
     features = guess_columns(sample, name, kinds, missing, decimal or ".")
     if not features:
-        raise DataError("no column is left to learn from", path=path)
+        nested = [name for name in head.column_names if not can_be_strings(head[name].type)]
+        what = f": values of objects and lists, as in {listed(nested)}, need columns of their own"
+        raise DataError("no column is left to learn from" + what * bool(nested), path=path)
     if expect_text and not any(c.kind == "text" for c in features):
         features = _with_text(head, features, kinds, missing)
     _check_scales(features, path)

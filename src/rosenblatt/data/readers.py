@@ -231,6 +231,9 @@ class Reader:
         if not (sample := _sample(file)).strip():
             return True
         dialect = detect_dialect(sample, self.kind.delimiters, self.files[0], None, self._mentioned)
+        one_column = len(dialect.names) == 1
+        if one_column and ".txt" in map(str.lower, Path(self.files[0]).suffixes):
+            return True  # whose first line may happen to be the name of the column
         return not set(self._mentioned) & set(dialect.names) or dialect.names == ("1",)
 
     def fingerprint(self) -> dict[str, Any]:

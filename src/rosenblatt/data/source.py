@@ -29,8 +29,8 @@ from rosenblatt.data.columns import Column, guess_columns
 from rosenblatt.data.features import Features
 from rosenblatt.data.labels import (
     LabelSets,
-    are_amounts,
     indicator_columns,
+    refuse_amounts,
     sorted_labels,
     split_labels,
 )
@@ -53,12 +53,6 @@ TOO_MANY = (
     f"there are more than {MOST_CLASSES:,} different labels, and a model holds a weight for each "
     "feature and label; if this column holds names or amounts rather than classes, name another "
     "one as the label, else put rare labels together, or train one model per group of labels"
-)
-
-
-_AMOUNTS = (
-    "there are {:,} labels such as {}: these are amounts, not classes; for regression take another "
-    "program, such as scikit-learn's SGDRegressor, or make ranges of them, as pandas.cut does"
 )
 
 
@@ -393,18 +387,18 @@ class Source:
         """The code of each label in a batch; new labels become classes."""
         separator, names = self.features.separator, hashed.names
         cells = [[n] if separator is None else split_labels(n, separator) for n in names]
-        before, known = len(self.classes), {name: code for code, name in enumerate(self.classes)}
-        for name in sorted_labels({name for labels in cells for name in labels} - known.keys()):
-            if self._closed:
-                code = next(i for i, labels in enumerate(cells) if name in labels)
-                raise self._unknown_class(name, hashed, code)
-            if len(self.classes) >= MOST_CLASSES:
-                raise DataError(TOO_MANY, path=self.files[0], column=self.features.label)
-            known[name] = len(self.classes)
-            self.classes.append(name)
-        if len(known) > before and (amounts := are_amounts(self.classes, self.rows)):
-            message = _AMOUNTS.format(len(amounts), ", ".join(amounts[:3]))
-            raise DataError(message, path=self.files[0], column=self.features.label)
+        known = {name: code for code, name in enumerate(self.classes)}
+        new = sorted_labels({name for labels in cells for name in labels} - known.keys())
+        if new and self._closed:
+            code = next(i for i, labels in enumerate(cells) if new[0] in labels)
+            raise self._unknown_class(new[0], hashed, code)
+        if new:
+            labels, label = [*self.classes, *new], self.features.label
+            refuse_amounts(labels, self.rows, self.files[0], label)
+        if len(known) + len(new) > MOST_CLASSES:
+            raise DataError(TOO_MANY, path=self.files[0], column=self.features.label)
+        known |= {name: code for code, name in enumerate(new, len(known))}
+        self.classes += new
         if separator is None:
             return [known[name] for name in names]
         return [self.label_sets.number(known[label] for label in labels) for labels in cells]

@@ -344,6 +344,7 @@ def save_or_fall_back(model: Model, target: Path) -> None:
 def finished(run: Run, saved: Checkpoint | None, out: str | os.PathLike[str] | None) -> Model:
     """The model of a run that is over; it is saved, then the checkpoint is removed."""
     model = run.model()
+    run.class_shares = run.rows.class_shares()
     features = run.source.features
     if features.is_plain_table and model.head is None and features.columns:
         parts = contributions(model, run.source.sample().slice(0, _MOST_IMPORTANT_ROWS))

@@ -65,6 +65,9 @@ class Rows(Protocol):
     def held_out_count(self) -> int:
         """The number of held-out rows."""
 
+    def class_shares(self) -> dict[str, float]:
+        """The share of the rows that each class has; nothing where that is not known."""
+
     @property
     def validates(self) -> bool:
         """Whether there are validation rows, or rows held out."""
@@ -112,6 +115,7 @@ class Run:
         self.verdict: Any = None  # on the best of them
         self.lifts: list[Any] = []  # the trials that chose the lift
         self.held_out = HeldOut()  # fitted to held-out rows after the first phase
+        self.class_shares: dict[str, float] = {}  # of the rows, known at the end
         self.learner: Any = None
         self.runs = [Progress()]
         self.done = self.tasks = 0

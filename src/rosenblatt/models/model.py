@@ -385,7 +385,7 @@ class Model:
     def compressed(
         self, *, size: float | None = None, loss: float = 0.0, rows: Any = None
     ) -> Model:
-        """A smaller model with nearly the same predictions, which cannot be trained further.
+        """A smaller model with nearly the same predictions, without what only training needs.
 
         Parameters
         ----------
