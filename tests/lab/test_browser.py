@@ -1,6 +1,8 @@
 """The lab in a real browser: what people do with it, and what they see."""
 
+import gc
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -461,6 +463,16 @@ def test_a_drag_during_a_run_keeps_the_step_and_moves_the_line(page):
     page.mouse.up()
     page.locator('.lab-page[aria-busy="false"]').wait_for()
     assert counts(page)["step"] == step
+
+
+def test_the_messages_of_a_picture_leave_at_once(page):
+    page.locator(".step").click()
+    wait_for(page, step=1)
+    handlers = [one for one in gc.get_objects() if type(one).__name__ == "Prompt"]
+    streams = [one.ws_connection.stream for one in handlers if one.ws_connection]
+    options = [one.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for one in streams]
+    assert options
+    assert all(options)
 
 
 def test_the_next_mistake_is_one_click_away_and_its_update_is_drawn(page):

@@ -3,6 +3,7 @@
 import base64
 import gc
 import http.client
+import json
 import socket
 import subprocess
 import sys
@@ -220,7 +221,7 @@ def test_a_link_whose_lift_is_too_large_changes_nothing():
 def test_every_request_is_answered_by_a_new_view():
     shown = Lab()
     seen = []
-    shown.param.watch(lambda event: seen.append(event.new["reply"]), "view")
+    shown.param.watch(lambda event: seen.append(json.loads(event.new)["reply"]), "shown")
     for message in ({"do": "back"}, {"do": "back"}, {"do": "nonsense"}):
         shown.do(message)
     assert len(seen) == 3

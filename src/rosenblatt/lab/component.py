@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable
 from importlib.resources import files
 from typing import Any, ClassVar
@@ -51,7 +52,7 @@ class Lab(JSComponent):
     'the learning rate must be between 0.001 and 1000'
     """
 
-    view = param.Dict(default={}, doc="What the page draws.")
+    shown = param.String(default="", doc="What the page draws, as JSON: Bokeh is slow on dicts.")
     examples = param.List(default=list(teaching_sets.NAMES), doc="The examples to choose from.")
     scenes = param.List(default=list(SCENES), doc="The scenes to choose from.")
     clouds = param.List(default=list(CLOUDS), doc="The clouds of points to choose from.")
@@ -65,7 +66,13 @@ class Lab(JSComponent):
         self.session = session or Session()
         self._frame = frame_for(self.session)
         self._replies = 0
-        super().__init__(view=self._view(None), **params)
+        super().__init__(shown=self._view(None), **params)
+
+    @property
+    def view(self) -> dict[str, Any]:
+        """What the page draws."""
+        view: dict[str, Any] = json.loads(self.shown)
+        return view
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         """The notebook output, with a note that saved notebooks show without a kernel."""
@@ -93,12 +100,13 @@ class Lab(JSComponent):
             is_plain = isinstance(error, ValueError | ImportError)
             unclear = "the page sent a request that the lab does not understand"
             answer = self._view(str(error)[:LONGEST_MESSAGE] if is_plain else unclear)
-        self.view = answer
+        self.shown = answer
 
-    def _view(self, message: str | None) -> dict[str, Any]:
+    def _view(self, message: str | None) -> str:
         # The number makes each view differ from the last, so that each request is answered.
         self._replies += 1
-        return {**view(self.session, self._frame), "message": message, "reply": self._replies}
+        shown = {**view(self.session, self._frame), "message": message, "reply": self._replies}
+        return json.dumps(shown, default=float, separators=(",", ":"))
 
     def _carry_out(self, request: Any) -> None:
         known = (*_REQUESTS, "fit", "export")

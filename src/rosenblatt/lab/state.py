@@ -305,7 +305,7 @@ def encode(
     (True, 'products', 3)
     """
     # Default values are omitted, to keep links short.
-    rows = {key: value for key, value in asdict(data).items() if value not in (None, 0, ())}
+    rows = {key: value for key, value in vars(data).items() if value not in (None, 0, ())}
     rows = {"row_names": None, "X": (), "signs": (), **rows}
     content = {"v": 1, "data": rows, "settings": _changed(settings), "position": position}
     if beside is not None:

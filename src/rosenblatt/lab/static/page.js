@@ -146,27 +146,31 @@ export function render({ model }) {
   root.dataset.framed = Boolean(model.variants) || window.parent !== window
   for (const note of document.querySelectorAll(".rosenblatt-lab-without-kernel")) note.remove()
   const $ = (selector) => root.querySelector(selector)
-  let view = model.view
-  let mode = "+1", selected = null, playing = false, pending = false, drag = null, speed = 2
+  let view = JSON.parse(model.shown)
+  let mode = "+1", selected = null, playing = false, pending = 0, drag = null, speed = 2
   let timer = null, silence = null, settle = null, fading = null, selectNew = false
   let scene = ""
   let stroke = 0, cloud = 1, which = 0, turned = null
   let size = [640, 480]
 
-  // One request at a time goes to the server; the others queue.
+  // One request at a time goes to the server; the others queue. Of a drag two are on their way, so
+  // that the server computes a picture while the page draws the one before.
   const line = []
   const send = (request) => {
-    if (request.live && pending && line.length && line[line.length - 1].live) line.pop()
+    if (request.live && line.length && line[line.length - 1].live) line.pop()
     line.push(request)
-    if (!pending) next()
+    next()
   }
   const next = () => {
-    const request = line.shift()
-    pending = true
-    root.setAttribute("aria-busy", true)
-    if (request.do === "export") say("Working on it…")
-    silence = setTimeout(request.do === "export" ? unanswered : probe, request.do === "export" ? 60000 : 2000)
-    model.send_msg(request)
+    while (line.length && pending < (line[0].live ? 2 : 1)) {
+      const request = line.shift()
+      pending += 1
+      root.setAttribute("aria-busy", true)
+      if (request.do === "export") say("Working on it…")
+      clearTimeout(silence)
+      silence = setTimeout(request.do === "export" ? unanswered : probe, request.do === "export" ? 60000 : 2000)
+      model.send_msg(request)
+    }
   }
   const unanswered = () => pending && say(`The lab does not respond. ${model.in_page ? "Is the program still running?" : "It needs a running kernel: run its cell again."}`, "error")
   // Without an answer, ask whether the program is there at all. If it has stopped, wait until it is
@@ -185,10 +189,11 @@ export function render({ model }) {
       }, 1500)
     }
   }
-  const answered = () => {
+  const answered = (count) => {
+    pending = Math.max(0, pending - count)
+    if (line.length) next()
+    if (pending) return
     clearTimeout(silence)
-    pending = false
-    if (line.length) return next()
     root.setAttribute("aria-busy", false)
     if (playing) timer = setTimeout(tick, 1000 / Math.min(speed, 20))
   }
@@ -245,8 +250,10 @@ export function render({ model }) {
         for (const animation of svg.querySelectorAll("animate")) animation.beginElement()
       }
       turned = step
+      follow()
     } else stage.innerHTML = drawRows(view)
     root.dataset.planar = view.planar
+    root.dataset.reply = view.reply
     // A table is lower than a picture: put the chart below it.
     const home = $(view.planar ? ".side" : ".main")
     if ($(".proof").parentElement !== home) home.append($(".proof"))
@@ -381,11 +388,16 @@ export function render({ model }) {
     if (drag.row === null) return spray(event)
     if (!drag.moved && Math.hypot(event.clientX - drag.from[0], event.clientY - drag.from[1]) < 4) return
     drag.moved = true
-    const to = where(event)
-    view = { ...view, points: view.points.map((p, i) => (i === drag.row ? [...to, p[2]] : p)) }
-    send({ do: "move", row: drag.row, to, live: true })
-    draw()
+    drag.to = where(event)
+    send({ do: "move", row: drag.row, to: drag.to, live: true })
+    follow()
   })
+  // The dragged point is where the pointer is, also while the picture is that of a moment ago.
+  function follow() {
+    if (!drag || !drag.moved) return
+    const { x, y } = planeScales(view.frame, size), [a, b] = view.points[drag.row]
+    $(`.plane .point[data-row="${drag.row}"]`).setAttribute("transform", `translate(${x(drag.to[0]) - x(a)} ${y(drag.to[1]) - y(b)})`)
+  }
   // What a click adds with the present mode; null if it adds nothing.
   const added = (shift) => mode === "+1" || mode === "-1" ? { sign: (mode === "-1") === shift ? 1 : -1 }
     : mode.startsWith("class ") ? { sign: 1, label: Number(mode.slice(6)) } : null
@@ -550,10 +562,9 @@ export function render({ model }) {
     setTimeout(() => URL.revokeObjectURL(link.href), 10000)
     say(`Saved ${name}.`)
   }
-  model.on("view", () => {
-    const dragged = drag && drag.moved ? view.points[drag.row] : null
-    view = model.view
-    if (dragged) view = { ...view, points: view.points.map((p, i) => (i === drag.row ? dragged : p)) }
+  model.on("shown", () => {
+    const last = view.reply
+    view = JSON.parse(model.shown)
     if (selectNew && !view.message) selected = view.points.length - 1
     selectNew = false
     if (selected !== null && selected >= view.points.length) selected = null
@@ -561,7 +572,7 @@ export function render({ model }) {
     if (view.message) say(view.message, "error")
     else if ($(".message").dataset.kind === "error") say("")
     draw()
-    answered()
+    answered(view.reply - last || 1)
     if (model.in_page) {
       // Browsers limit how often the address may change.
       clearTimeout(settle)

@@ -12,11 +12,12 @@ class Recording {
     this.variants = variants.map((variant) => variant.name)
     this.show()
   }
-  on(event, answer) { if (event === "view") this.answer = answer }
+  on(event, answer) { if (event === "shown") this.answer = answer }
   show(message = null) {
     const { first, steps } = this.recorded[this.variant]
-    this.view = { ...first, ...steps[this.at], settings: {}, can_undo: false, live: false, beside: null, message }
-    if (this.view.solved) this.solved()
+    const view = { ...first, ...steps[this.at], settings: {}, can_undo: false, live: false, beside: null, message }
+    this.shown = JSON.stringify(view)
+    if (view.solved) this.solved()
   }
   next(isThere) {
     const { first, steps } = this.recorded[this.variant], state = (k) => ({ ...first, ...steps[k] })
