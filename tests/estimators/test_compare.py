@@ -1,5 +1,7 @@
 """Comparisons of rules, and rules by name."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -68,3 +70,19 @@ def test_what_cannot_be_compared_is_refused():
         compare(X, y[:-1], ["arow"])
     with pytest.raises(ValueError, match="orders"):
         compare(X, y, ["arow"], orders=0)
+
+
+def test_a_terminal_shows_the_best_rule_in_bold_and_bars(monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    X, y = [[2.0, 1], [-1, 1]] * 9, [1, 0] * 9
+    comparison = compare(X, y, ["perceptron", "pa"], orders=2)
+    assert str(comparison) == repr(comparison)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    head, best, _ = str(comparison).split("\n")
+    assert head.startswith("\x1b[1mrule")
+    assert best.startswith(f"\x1b[1;32m{comparison.ranking[0]}")
+    assert "█" in str(comparison)
+    assert re.sub(r"\x1b\[[\d;]*m| *█", "", str(comparison)).split() == repr(comparison).split()
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert str(comparison) == repr(comparison)

@@ -32,7 +32,7 @@ def trace(
     label: o.Label = None,
     header: o.Header = None,
     format: Annotated[
-        Format, typer.Option(help="The output format; LaTeX is a fragment.")
+        Format, typer.Option(help="The output format; html and latex are whole documents.")
     ] = Format.text,
     style: Annotated[
         Style | None,
@@ -134,6 +134,10 @@ def _write(text: str, format: Format, name: str | None, out: Path | None) -> Non
         from rosenblatt.tracing.render import html_document
 
         text = html_document(text, f"{name}, step by step")
+    if format == Format.latex:
+        from rosenblatt.tracing.render import latex_document
+
+        text = latex_document(text)
     if out is None:
         lines = text.split("\n")
         say(*(_styled(lines) if format == Format.text else lines), wrap=False)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import os
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
@@ -25,6 +27,9 @@ _HEADER = ("rule", "error", "updates", "seconds")
 @dataclass(frozen=True, repr=False)
 class Comparison:
     """The result of :func:`compare`; it prints as a table.
+
+    On a terminal the table has the best rule in bold and a bar for each error, unless the
+    environment variable NO_COLOR is set.
 
     Attributes
     ----------
@@ -83,6 +88,23 @@ class Comparison:
         return "\n".join(
             "  ".join([name.ljust(first), *map(str.rjust, cells, others)]) for name, *cells in lines
         )
+
+    def __str__(self) -> str:
+        lines = repr(self).split("\n")
+        if (
+            not sys.stdout.isatty()
+            or os.environ.get("NO_COLOR")
+            or os.environ.get("TERM") == "dumb"
+        ):
+            return "\n".join(lines)
+        errors = self.errors.mean(axis=1)[self._order()]
+        lengths = np.rint(20 * errors / (errors.max() or 1.0)).astype(int)
+        styles = ["1;32", *["0"] * (len(errors) - 1)]
+        drawn = [
+            f"\x1b[{style}m{line}\x1b[0m  \x1b[36m{'█' * length}\x1b[0m"
+            for line, length, style in zip(lines[1:], lengths, styles, strict=True)
+        ]
+        return "\n".join([f"\x1b[1m{lines[0]}\x1b[0m", *drawn])
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{name}</th>" for name in _HEADER)

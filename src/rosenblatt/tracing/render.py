@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rosenblatt.errors import visible
 from rosenblatt.tracing.words import Block, Heading, Item, Line, Math, Paragraph, TraceTable
 
 _TEX_MATH = {
-    "·": r" \cdot ", "←": r"\leftarrow", "≤": r"\le", "≥": r"\ge", "Σ": r"\sum", "η": r"\eta",
-    "γ": r"\gamma", "δ": r"\delta", "α": r"\alpha", "‖": r"\|", "²": "^2", "√": r"\sqrt",
+    "·": r" \cdot ", "←": r"\leftarrow ", "≤": r"\le ", "≥": r"\ge ", "Σ": r"\sum ", "η": r"\eta ",
+    "γ": r"\gamma ", "δ": r"\delta ", "α": r"\alpha ", "β": r"\beta ", "σ": r"\sigma ",
+    "τ": r"\tau ", "ℓ": r"\ell ", "‖": r"\| ", "²": "^2", "₀": "_0", "√": r"\sqrt ",
+    "max": r"\max", "min": r"\min",
 }  # fmt: skip
 _TEX_TEXT = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
 }  # fmt: skip
+_TEX_MINUS = re.compile(r"(?<![\w-])-(?=\d)")
 _MARKDOWN_TEXT = {sign: f"\\{sign}" for sign in "\\`*_[]<>|$#"}
 
 _STYLE = """
@@ -50,7 +54,7 @@ class Printed:
         return _Markdown().document(self._document(*args, **options))
 
     def to_latex(self, *args: Any, **options: Any) -> str:
-        """A LaTeX fragment that needs no package."""
+        """A LaTeX fragment that needs no package; ``rosenblatt trace`` writes a whole document."""
         return _Latex().document(self._document(*args, **options))
 
     def to_html(self, *args: Any, **options: Any) -> str:
@@ -77,6 +81,16 @@ def html_document(element: str, title: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f"<title>{html.escape(visible(title))}</title></head>\n<body>{element}</body></html>\n"
+    )
+
+
+def latex_document(fragment: str) -> str:
+    """A document that pdflatex and lualatex compile, around a fragment; tables go over pages."""
+    return (
+        "\\documentclass{article}\n\\usepackage{iftex,longtable}\n"
+        "\\usepackage[margin=2cm]{geometry}\n\\ifPDFTeX\\usepackage[T1]{fontenc}\\fi\n"
+        "\\setlength{\\LTleft}{0pt}\n\\begin{document}\n\\raggedright\n"
+        f"{fragment.replace('{tabular}', '{longtable}')}\\end{{document}}\n"
     )
 
 
@@ -125,7 +139,7 @@ class _Text:
 
 class _Markdown(_Text):
     def line(self, line: Line) -> str:
-        return _set(line, _MARKDOWN_TEXT)
+        return _set(line, lambda text: _escape(text, _MARKDOWN_TEXT))
 
     def heading(self, text: str) -> str:
         return f"## {_escape(text, _MARKDOWN_TEXT)}\n"
@@ -141,7 +155,8 @@ class _Markdown(_Text):
 
 class _Latex(_Text):
     def line(self, line: Line) -> str:
-        return _set(line, _TEX_TEXT)
+        # The minus of a number in a sentence is as long as in a formula.
+        return _set(line, lambda text: _TEX_MINUS.sub("$-$", _escape(text, _TEX_TEXT)))
 
     def heading(self, text: str) -> str:
         return f"\\subsection*{{{_escape(text, _TEX_TEXT)}}}\n"
@@ -187,11 +202,9 @@ class _Html(_Text):
         return f"<details><summary>{html.escape(table.summary)}</summary>{written}</details>"
 
 
-def _set(line: Line, escapes: dict[str, str]) -> str:
-    """A line with its formulas between dollar signs and its text escaped."""
-    return "".join(
-        _dollars(piece) if isinstance(piece, Math) else _escape(piece, escapes) for piece in line
-    )
+def _set(line: Line, words: Callable[[str], str]) -> str:
+    """A line with its formulas between dollar signs, and its text as a function writes it."""
+    return "".join(_dollars(piece) if isinstance(piece, Math) else words(piece) for piece in line)
 
 
 def _dollars(formula: str) -> str:
@@ -202,4 +215,4 @@ def _dollars(formula: str) -> str:
 
 
 def _escape(piece: str, table: dict[str, str]) -> str:
-    return "".join(table.get(sign, sign) for sign in piece)
+    return re.sub("|".join(map(re.escape, table)), lambda match: table[match[0]], piece)
