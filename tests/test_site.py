@@ -3,12 +3,14 @@
 `make docs` builds the pages; without them these tests are skipped.
 """
 
+import io
 import os
 import re
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from PIL import Image, ImageStat
 
 DOCS = Path(__file__).parents[1] / "docs"
 BUILT = Path(os.environ.get("ROSENBLATT_DOCS", DOCS / "_build" / "html"))
@@ -163,6 +165,20 @@ def test_the_start_page_shows_where_to_begin_and_then_a_live_picture(reader):
     picture.locator(".to-mistake").click()
     picture.locator(".counts", has_text="updates 1").wait_for()
     assert failed == []
+
+
+def test_a_figure_is_dark_on_a_dark_page(reader):
+    page, _ = reader
+    page.set_viewport_size({"width": WIDTHS[0], "height": 900})
+    page.goto((BUILT / "benchmarks" / "speed.html").as_uri())
+    figure, shown = page.locator(".bd-content img").first, {}
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_function(FOLLOWS, arg=scheme, timeout=5_000)
+        with Image.open(io.BytesIO(figure.screenshot())) as picture:
+            shown[scheme] = ImageStat.Stat(picture.convert("L")).median[0]
+    assert shown["light"] > 240
+    assert shown["dark"] < 40
 
 
 def test_a_button_copies_commands_and_not_their_output(reader):

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from rosenblatt.cli.browser import run_command
+from rosenblatt.course import site
 from rosenblatt.course.cells import execute
 from rosenblatt.course.site import chapters
 
@@ -109,3 +110,26 @@ def test_the_concepts_of_the_notes_are_there_by_name(name, words):
 @pytest.mark.parametrize("name", [name for name in CHAPTERS if name != "index"])
 def test_a_chapter_has_two_exercises_in_the_lab(name):
     assert (chapters() / f"{name}.md").read_text("utf-8").count("```{scene}") >= 2
+
+
+def test_the_pages_keep_nobody_out_and_fit_a_phone(done, tmp_path, monkeypatch, browser, barriers):
+    def executed(text, folder, *, prefix, **options):
+        return done(prefix)
+
+    monkeypatch.setattr(site, "execute", executed)
+    entry = site.build(tmp_path, progress=lambda line: None)
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        for name in ("index", "1-perceptron", "4-margin"):
+            page.goto(entry.with_name(f"{name}.html").as_uri())
+            if name != "index":
+                scene = page.locator(".rosenblatt-scene").first
+                scene.locator("button", has_text="open the scene").click()
+                scene.locator(".step").click()
+                scene.locator(".counts", has_text="step 1").wait_for()
+            assert barriers(page) == [], (name, scheme)
+            page.set_viewport_size({"width": 390, "height": 844})
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390
+            page.set_viewport_size({"width": 1280, "height": 900})
+    page.close()

@@ -10,5 +10,8 @@ for (const code of document.querySelectorAll("pre > code:not(.language-output)")
     button.textContent = "copied"
   })
   if (navigator.clipboard) code.parentElement.before(button)
-  code.parentElement.tabIndex = 0 // it scrolls by the keyboard, too
+}
+// What is too wide for the page scrolls by the keyboard, too.
+for (const box of document.querySelectorAll("pre, table")) {
+  if (box.tagName === "PRE" || box.scrollWidth > box.clientWidth) box.tabIndex = 0
 }

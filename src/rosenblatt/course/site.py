@@ -88,7 +88,7 @@ def _style() -> str:
     from pygments.formatters import HtmlFormatter
 
     light, dark = (
-        HtmlFormatter(style=name).get_style_defs("code") for name in ("friendly", "github-dark")
+        HtmlFormatter(style=name).get_style_defs("code") for name in ("xcode", "github-dark")
     )
     dark = f"@media (prefers-color-scheme: dark) {{ {dark} }}"
     return "\n".join([light, dark, "code { background: none; }", _text("style.css")])
