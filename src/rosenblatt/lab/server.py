@@ -150,7 +150,7 @@ def _without_delay(handler: Any) -> Any:
     has acknowledged the first, which takes up to 40 ms: a third of the pictures of a drag.
     """
 
-    class Prompt(handler):  # type: ignore[misc]
+    class Prompt(handler):
         def open(self) -> None:
             super().open()
             self.set_nodelay(True)
