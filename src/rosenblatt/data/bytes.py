@@ -144,8 +144,8 @@ class ByteSource:
                 raw.seek(0)
         except OSError as error:
             raise DataError(f"cannot be opened: {error.strerror or error}", path=path) from None
-        found = (kind for start, kind in _MAGIC.items() if magic.startswith(start))
-        self.compression = next(found, None)
+        kinds = (kind for start, kind in _MAGIC.items() if magic.startswith(start))
+        self.compression = next(kinds, None)
         if part is not None and self.compression is None:
             self._outstanding = part[1] - part[0]
         self._stream: Any = raw

@@ -68,10 +68,10 @@ class Ordinal(ClassifierMixin, BaseEstimator):
         learned = np.isin(y, self.classes_) | (weights > 0)  # rows of weight 0 are left out
         X, y, weights = X[learned], y[learned], weights[learned]
         rows, sides = self.two_class_rows(X, y)
-        given = {}
+        options = {}
         if sample_weight is not None:
-            given["sample_weight"] = np.repeat(weights, len(self.classes_) - 1)
-        self.estimator_.fit(rows, sides, **given)
+            options["sample_weight"] = np.repeat(weights, len(self.classes_) - 1)
+        self.estimator_.fit(rows, sides, **options)
         return self._finish()
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:

@@ -67,8 +67,8 @@ class Leaders:
         self._append(np.array(firsts, np.uint64))
 
     def _append(self, leaders: np.ndarray) -> None:
-        own = np.arange(self.count, self.count + len(leaders), dtype=np.uint64)
-        self.followers += int(np.count_nonzero(leaders != own))
+        numbers = np.arange(self.count, self.count + len(leaders), dtype=np.uint64)
+        self.followers += int(np.count_nonzero(leaders != numbers))
         if self._leaders is None and self.followers:
             self._leaders = GrowingArray(np.arange(self.count, dtype=np.uint64))
         if self._leaders is not None:
@@ -82,8 +82,8 @@ class Leaders:
 
     def state(self) -> tuple[dict[str, np.ndarray], list[Any]]:
         """The arrays to continue with, for a checkpoint, and the groups in their order."""
-        own = np.arange(self.count, dtype=np.uint64)
-        followers = np.flatnonzero(self.of(own) != own).astype(np.uint64)
+        numbers = np.arange(self.count, dtype=np.uint64)
+        followers = np.flatnonzero(self.of(numbers) != numbers).astype(np.uint64)
         size = min(self.count, len(self._ring))
         arrays = {
             "followers": followers,

@@ -30,14 +30,14 @@ def walk(G, order, S, before, signs, omega, rule, book, lines, seen):
     (problems, b) is -1, +1 or 0: not a row of this problem. ``rule`` is (threshold for y = -1,
     threshold for y = +1, updates allowed). ``book`` is (clock, squares): ``clock`` (problems,)
     counts weighted steps, ``squares`` (2, problems) holds ``‖w‖²`` and the square of its change in
-    this epoch. ``lines`` is (found, places): each correction goes to ``places`` (problem, row) and
-    ``found`` (signed τ, time before it).
+    this epoch. ``lines`` is (factors, places): each correction goes to ``places`` (problem, row)
+    and ``factors`` (signed τ, time before it).
 
     The walk stops before a correction when the allowed updates are used up. Returns (rows visited,
     lines written, updates, rows corrected).
     """
     below, above, allowed = rule[0], rule[1], rule[2]
-    (clock, squares), (found, places) = book, lines
+    (clock, squares), (factors, places) = book, lines
     problems, rows = S.shape
     written = updates = corrected = 0
     for visit in range(order.size):
@@ -58,11 +58,11 @@ def walk(G, order, S, before, signs, omega, rule, book, lines, seen):
                 pull = sign * tau
                 for j in range(rows):
                     S[c, j] += pull * G[i, j]
-                own = tau * tau * G[i, i]
-                squares[0, c] += 2.0 * pull * s + own
-                squares[1, c] += 2.0 * pull * (s - before[c, i]) + own
+                growth = tau * tau * G[i, i]
+                squares[0, c] += 2.0 * pull * s + growth
+                squares[1, c] += 2.0 * pull * (s - before[c, i]) + growth
                 places[written, 0], places[written, 1] = c, i
-                found[written, 0], found[written, 1] = pull, clock[c]
+                factors[written, 0], factors[written, 1] = pull, clock[c]
                 written += 1
                 updates += math.ceil(tau) if tau > 1.0 else 1
             clock[c] += omega[i]
@@ -81,7 +81,7 @@ def walk_joint(G, order, S, before, codes, omega, rule, book, lines, seen):
     3, with one rival.
     """
     below, above, allowed = rule[0], rule[1], rule[2]
-    (clock, squares), (found, places) = book, lines
+    (clock, squares), (factors, places) = book, lines
     classes, rows = S.shape
     written = updates = corrected = 0
     for visit in range(order.size):
@@ -95,20 +95,20 @@ def walk_joint(G, order, S, before, codes, omega, rule, book, lines, seen):
             copies = math.ceil(left)
             if left > 1.0 and G[i, i] > 0.0:
                 copies = min(copies, math.floor((s[rival] - s[label] + above) / G[i, i]) + 2)
-            if updates >= allowed or written + 2 * copies > len(found):
+            if updates >= allowed or written + 2 * copies > len(factors):
                 return visit, written, updates, corrected
             corrected += 1
         while left > 0.0 and is_within(s[label] - s[rival], threshold):
             size = left if left < 1.0 else 1.0
             for c in (label, rival):
                 pull = size if c == label else -size
-                own = size * size * G[i, i]
-                squares[0, c] += 2.0 * pull * s[c] + own
-                squares[1, c] += 2.0 * pull * (s[c] - before[c, i]) + own
+                growth = size * size * G[i, i]
+                squares[0, c] += 2.0 * pull * s[c] + growth
+                squares[1, c] += 2.0 * pull * (s[c] - before[c, i]) + growth
                 for j in range(rows):
                     S[c, j] += pull * G[i, j]
                 places[written, 0], places[written, 1] = c, i
-                found[written, 0], found[written, 1] = pull, clock[c] + omega[i] - left
+                factors[written, 0], factors[written, 1] = pull, clock[c] + omega[i] - left
                 written += 1
             left -= size
             updates += 1
@@ -120,7 +120,7 @@ def walk_joint(G, order, S, before, codes, omega, rule, book, lines, seen):
 
 
 @kernel
-def vote(K, starts, places, found, clock, out):
+def vote(K, starts, places, factors, clock, out):
     """The votes ``Σ c·sign(v·x)`` of all weight vectors v of a run, divided by ``Σ c``.
 
     c is the number of steps v survived. ``K`` (m, support) holds the kernel of each row to be
@@ -132,7 +132,7 @@ def vote(K, starts, places, found, clock, out):
         for p in range(starts.size - 1):
             s = total = since = 0.0
             for e in range(starts[p], starts[p + 1]):
-                tau, now = found[e, 0], found[e, 1]
+                tau, now = factors[e, 0], factors[e, 1]
                 size, pull = abs(tau), K[i, places[e]] if tau > 0.0 else -K[i, places[e]]
                 total += (now - since) * (1.0 if s > 0.0 else -1.0)
                 while size > 1.0:

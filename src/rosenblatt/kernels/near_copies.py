@@ -48,13 +48,13 @@ def lead(sketches, first, end, table, leaders, places):
     ring, room = np.uint64(len(sketches) - 1), np.uint64(len(table) - 1)
     most = ring >> np.uint64(1)
     for row in range(first, end):
-        own = sketches[row & ring]
+        sketch = sketches[row & ring]
         leader, place = row, np.uint8(0)
         for band in range(0, BINS, BAND):
             key, filled = np.uint64(band + 1), 0
             for b in range(band, band + BAND):
-                key = mixed(key ^ np.uint64(own[b])) * np.uint64(0x9E3779B97F4A7C15)
-                filled += own[b] != _EMPTY
+                key = mixed(key ^ np.uint64(sketch[b])) * np.uint64(0x9E3779B97F4A7C15)
+                filled += sketch[b] != _EMPTY
             slot = mixed(key) & room
             other = table[slot]
             table[slot] = row + np.uint64(1)
@@ -62,9 +62,9 @@ def lead(sketches, first, end, table, leaders, places):
                 theirs = sketches[(other - np.uint64(1)) & ring]
                 same = many = 0
                 for b in range(BINS):
-                    any_column = own[b] != _EMPTY or theirs[b] != _EMPTY
+                    any_column = sketch[b] != _EMPTY or theirs[b] != _EMPTY
                     many += any_column
-                    same += any_column and own[b] == theirs[b]
+                    same += any_column and sketch[b] == theirs[b]
                 before = places[(other - np.uint64(1)) & ring]
                 if same >= ALIKE * many and before + 1 < MOST_TOGETHER:
                     leader = leaders[(other - np.uint64(1)) & ring]

@@ -246,7 +246,7 @@ def _check(session: Any, model: Model, values: Mapping[str, list[str]]) -> None:
         X[generator.random(X.shape) >= 0.2] = 0.0
         sparse = csr_array(X)
         indptr, indices = sparse.indptr.astype(np.uint64), sparse.indices.astype(np.uint32)
-        expected, given = model.scores(Rows(indptr, indices, sparse.data)), {"X": X}
+        expected, inputs = model.scores(Rows(indptr, indices, sparse.data)), {"X": X}
     else:
         table: dict[str, Any] = {}
         for c in model.features.columns:
@@ -259,13 +259,13 @@ def _check(session: Any, model: Model, values: Mapping[str, list[str]]) -> None:
                 table[c.name] = names[generator.integers(len(names), size=_ROWS_COMPARED)]
         expected = model.decision_function(table).reshape(_ROWS_COMPARED, -1)
         if values:
-            given = {
+            inputs = {
                 name: cells.astype(np.float32 if cells.dtype == np.float64 else object)[:, None]
                 for name, cells in table.items()
             }
         else:
-            given = {"X": np.column_stack(list(table.values())).astype(np.float32)}
-    label, scores, *probabilities = session.run(None, given)
+            inputs = {"X": np.column_stack(list(table.values())).astype(np.float32)}
+    label, scores, *probabilities = session.run(None, inputs)
     scale = 1.0 + np.abs(expected).max()
     if not np.allclose(scores, expected, atol=1e-4 * scale):
         raise ValueError("onnxruntime gives other scores than the model")

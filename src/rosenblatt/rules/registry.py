@@ -151,14 +151,14 @@ _by_numbers: dict[type, Rule] = {}
 def _packaged() -> dict[str, Rule]:
     """The rules of this package: the perceptron, then those of each module."""
     package = __name__.rpartition(".")[0]
-    found = [
+    records = [
         record
         for module in iter_modules(import_module(package).__path__)
         for record in getattr(import_module(f"{package}.{module.name}"), "RULES", ())
     ]
-    found.sort(key=lambda record: record.estimator != "Perceptron")
-    _by_numbers.update((record.numbers, record) for record in found)
-    return {record.name: record for record in found}
+    records.sort(key=lambda record: record.estimator != "Perceptron")
+    _by_numbers.update((record.numbers, record) for record in records)
+    return {record.name: record for record in records}
 
 
 def rules() -> dict[str, Rule]:
@@ -247,10 +247,10 @@ def estimators() -> dict[str, list[Rule]]:
     >>> [record.name for record in estimators()["PassiveAggressive"]]
     ['pa1', 'pa', 'pa2']
     """
-    found: dict[str, list[Rule]] = {}
+    groups: dict[str, list[Rule]] = {}
     for record in rules().values():
-        found.setdefault(record.estimator, []).append(record)
-    return found
+        groups.setdefault(record.estimator, []).append(record)
+    return groups
 
 
 def register(

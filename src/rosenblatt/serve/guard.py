@@ -68,11 +68,11 @@ class Tokens:
     def allow(self, header: str, labels: bool) -> bool:
         """Whether an Authorization header allows predicting, or labelling."""
         kind, _, token = header.partition(" ")
-        given = token.strip().encode() if kind.lower() == "bearer" else b""
+        sent = token.strip().encode() if kind.lower() == "bearer" else b""
         # Both are always compared, each in constant time.
-        may_label = hmac.compare_digest(given, self.label.encode())
-        may_predict = hmac.compare_digest(given, self.predict.encode())
-        return bool(given) and (may_label or (may_predict and not labels))
+        may_label = hmac.compare_digest(sent, self.label.encode())
+        may_predict = hmac.compare_digest(sent, self.predict.encode())
+        return bool(sent) and (may_label or (may_predict and not labels))
 
 
 class Guard:
