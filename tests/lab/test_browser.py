@@ -27,6 +27,10 @@ def wait_for(page, **expected):
         page.locator(".counts", has_text=re.compile(rf"{name} {value}(?!\d)")).wait_for()
 
 
+def drawn_line(page):
+    return page.locator(".boundary").get_attribute("points")
+
+
 def click_at(page, across, up):
     """Click into the plane, at shares of its width and height."""
     box = page.locator(".plane").bounding_box()
@@ -151,6 +155,22 @@ def test_a_link_restores_points_settings_and_step(page, open_page):
     wait_for(other, step=3)
     assert other.locator("#setting-lift").input_value() == "products"
     assert other.locator(".step-text").inner_text() == page.locator(".step-text").inner_text()
+
+
+def test_a_reload_shows_the_same_part_of_the_plane_at_the_same_step(page):
+    page.locator(".example").select_option("iris")
+    wait_for_points(page, 100)
+    for _ in range(2):
+        page.keyboard.press("m")
+        page.locator('.lab-page[aria-busy="false"]').wait_for()
+    page.locator(".fit").click()
+    page.locator('.lab-page[aria-busy="false"]').wait_for()
+    page.wait_for_timeout(600)  # the address follows a moment later
+    line, progress = drawn_line(page), counts(page)
+    page.reload()
+    wait_for(page, **progress)
+    pixels = [list(map(float, re.split("[ ,]", text))) for text in (line, drawn_line(page))]
+    assert pixels[1] == pytest.approx(pixels[0], abs=0.1)
 
 
 def test_a_broken_link_gives_a_message_and_a_working_page(open_page):
@@ -313,7 +333,7 @@ def test_what_is_on_screen_can_be_taken_home(page, tmp_path):
     page.locator("#setting-max_epochs").press("Enter")
     starts = {
         "gif": b"GIF8",
-        "py": b'"""Made by',
+        "certificate": b"{",
         "csv": b"row,p,q",
     }
     for kind, start in starts.items():

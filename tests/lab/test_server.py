@@ -218,6 +218,17 @@ def test_a_link_whose_lift_is_too_large_changes_nothing():
     assert (shown.session.data, shown.session.settings) == before
 
 
+@pytest.mark.parametrize("frame", [[-1, 5, -2, 3], [0, 1, 0, 1e9], [5, -1, 0, 1], [4, 5, 4, 5]])
+def test_a_link_may_say_what_part_of_the_plane_is_shown(frame):
+    shown = Lab()
+    standard, link = shown.view["frame"], shown.session.link()
+    shown.do({"do": "restore", "link": link, "frame": frame})
+    assert shown.view["frame"] == (frame if frame[:2] == [-1, 5] else standard)
+    for broken in ([1, 2, 3], ["a"] * 4, [float("nan")] * 4, 5):
+        shown.do({"do": "restore", "link": link, "frame": broken})
+        assert len(shown.view["frame"]) == 4
+
+
 def test_every_request_is_answered_by_a_new_view():
     shown = Lab()
     seen = []

@@ -4,13 +4,17 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from rosenblatt import reference
-from rosenblatt.lab.export import export, python_code
+from rosenblatt import Perceptron, reference, verify
+from rosenblatt.cli import app
+from rosenblatt.data import read_arrays
+from rosenblatt.lab.export import export
 from rosenblatt.lab.lifts import FeatureMap
 from rosenblatt.lab.session import Session
 from rosenblatt.lab.state import CLOUDS, Data, LabSettings
 from rosenblatt.lab.view import frame_for, view
+from rosenblatt.theory import load_certificate
 
 
 @pytest.fixture
@@ -316,48 +320,42 @@ def test_equal_points_with_different_labels_contradict_each_other():
     assert view(session, frame_for(session))["certificate"]["rows"] == [[0, "1/2"], [1, "1/2"]]
 
 
-@pytest.mark.parametrize("keep", ["last", "average", "best"])
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"lift": "products", "threshold": 0.5},
-        {"lift": "rbf", "gamma": 2.0, "order": "shuffled", "seed": 3},
-        {"lift": "polynomial", "degree": 3, "eta": 0.5, "padding": 2.0},
-        {"update": "batch", "bias": False},
-        {"order": "random", "seed": 11, "mistake": "sign"},
-    ],
-)
-def test_the_exported_code_comes_to_the_weights_on_screen(settings, keep):
-    session = Session(cloud(12), LabSettings(keep=keep, max_epochs=20, **settings))
-    session.step(7)
-    space = {}
-    exec(python_code(session), space)
-    w, b = session.weights
-    assert np.allclose(space["w"], w)
-    assert space["b"] == pytest.approx(b)
-
-
 @pytest.mark.parametrize("keep", ["last", "average"])
-@pytest.mark.parametrize(
-    "settings", [{}, {"update": "batch", "eta": 0.5}, {"lift": "products", "padding": 2.0}]
-)
-def test_the_exported_estimator_comes_to_the_same_weights(settings, keep):
+@pytest.mark.parametrize("settings", [{}, {"update": "batch", "eta": 0.5}, {"padding": 2.0}])
+def test_the_compiled_estimator_comes_to_the_same_weights(settings, keep):
     session = Session(cloud(25), LabSettings(keep=keep, **settings))
     session.finish()
     assert session.run.stop_reason == "separated"
-    space = {}
-    exec(python_code(session), space)
+    options = {"update": session.settings.update, "eta0": session.settings.eta, "keep": keep}
+    options |= {"threshold": 0, "scale": None, "shuffle": False, "max_iter": 100, "tol": None}
+    model = Perceptron(**options, intercept_scaling=session.settings.padding)
+    model.fit(session.data.X, session.data.signs)
     w, b = session.weights
-    assert np.allclose(space["model"].coef_[0], w)
-    assert space["model"].intercept_[0] == pytest.approx(b)
+    assert np.allclose(model.coef_[0], w)
+    assert model.intercept_[0] == pytest.approx(b)
 
 
 def test_everything_can_be_exported(session):
-    for kind, start in [("csv", b"row,p,q,label"), ("py", b'"""Made by'), ("gif", b"GIF8")]:
+    for kind, start in [("csv", b"row,p,q,label"), ("certificate", b"{"), ("gif", b"GIF8")]:
         name, _, content = export(session, kind)
         assert content.startswith(start)
         assert name == f"perceptron.{kind}"
+
+
+@pytest.mark.parametrize("name", ["or", "xor", "movies", "not-good", "triangle", "cloud"])
+def test_an_exported_certificate_proves_its_verdict_of_the_exported_table(name, tmp_path):
+    session = Session(cloud(30) if name == "cloud" else Data.example(name))
+    session.configure(bias=name != "movies")
+    for kind in ("csv", "certificate"):
+        (tmp_path / f"lab.{kind}").write_bytes(export(session, kind)[2])
+    certificate = load_certificate(tmp_path / "lab.certificate")
+    table = read_arrays(tmp_path / "lab.csv", "label", row_names=True)
+    assert verify(certificate, table.X, table.y)
+    if name != "triangle":
+        assert certificate.verdict == session.certificate.verdict
+    if session.data.row_names is None:
+        command = ["verify", str(tmp_path / "lab.certificate"), str(tmp_path / "lab.csv")]
+        assert CliRunner().invoke(app, command).exit_code == 0
 
 
 def test_an_exported_table_comes_back_as_the_same_data(session):
@@ -375,6 +373,10 @@ def test_what_cannot_be_exported_is_refused():
         export(session, "exe")
     with pytest.raises(ValueError, match="there are no points yet"):
         export(Session(Data()), "gif")
+    with pytest.raises(ValueError, match="points of both labels"):
+        export(Session(Data()), "certificate")
+    with pytest.raises(ValueError, match="set the lift to none"):
+        export(Session(settings=LabSettings(lift="products")), "certificate")
 
 
 def test_the_film_of_a_lifted_run_can_be_made():
@@ -390,7 +392,7 @@ def test_lifted_features_are_named_by_what_they_are():
 
 
 @pytest.mark.parametrize("rule", ["pa1", "arow"])
-def test_other_rules_can_be_stepped_through_and_exported(rule):
+def test_other_rules_can_be_stepped_through_and_linked(rule):
     session = Session(Data(("x",), ((2.0,), (-1.0,), (0.5,)), (1, -1, 1)))
     session.configure(rule=rule, C=0.5, update="batch", threshold=3.0)
     session.step(2)
@@ -400,9 +402,6 @@ def test_other_rules_can_be_stepped_through_and_exported(rule):
     assert shown["weight_space"]["threshold"] == 1.0
     assert shown["proof"] == {"why_not": "This chart is for the perceptron only."}
     assert shown["margin"] is None
-    space = {}
-    exec(python_code(session), space)
-    assert np.allclose(space["w"], session.weights[0])
     restored = Session()
     restored.restore(session.link())
     assert restored.settings == session.settings
@@ -458,9 +457,6 @@ def test_a_run_from_a_start_has_the_bound_of_that_start():
     falls = [a[1] - b[1] for a, b in pairwise(shown["proof"]["potential"])]
     assert min(falls) >= shown["proof"]["fall"] - 1e-9
     assert session.margin_interval() is None
-    space = {}
-    exec(python_code(session), space)
-    assert (space["w"], space["b"]) == session.weights
 
 
 def test_a_start_of_fewer_numbers_is_filled_with_zeros_and_more_are_refused(session):

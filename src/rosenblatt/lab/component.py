@@ -19,6 +19,7 @@ from rosenblatt.lab.state import CLOUDS, MOST_CHARACTERS
 from rosenblatt.lab.view import frame_for, holds, view
 
 LONGEST_MESSAGE = 1000
+FARTHEST = 1e7  # an edge of the plane that is shown
 
 _STATIC = files("rosenblatt.lab") / "static"
 
@@ -122,6 +123,11 @@ class Lab(JSComponent):
         # The frame stays still unless the points are replaced, or one has left it.
         if name in _REFRAMING or self._frame is None or not holds(self._frame, self.session):
             self._frame = frame_for(self.session, with_line=name == "fit")
+        if name == "restore" and self._frame and request.get("frame"):
+            x0, x1, y0, y1 = map(float, request["frame"])
+            is_frame = -FARTHEST < x0 < x1 < FARTHEST and -FARTHEST < y0 < y1 < FARTHEST
+            if is_frame and holds((x0, x1, y0, y1), self.session):
+                self._frame = (x0, x1, y0, y1)
 
     def _export(self, kind: str) -> None:
         name, media_type, content = export(self.session, kind)

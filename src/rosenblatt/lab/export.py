@@ -1,18 +1,19 @@
-"""Files the lab can export: an animation, the data, and Python code."""
+"""Files the lab can export: an animation, the data, and the certificate."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from rosenblatt.lab.session import Session
-from rosenblatt.lab.state import ORDERS
+from rosenblatt.lab.session import SECONDS_TO_DECIDE, Session
+from rosenblatt.lab.state import Data
+from rosenblatt.theory import CertificateSource, certify
 
 MOST_FRAMES = 40
 
@@ -30,95 +31,6 @@ def export(session: Session, kind: str) -> tuple[str, str, bytes]:
         raise ValueError(f"the lab exports {', '.join(_KINDS)}, not {kind!r}")
     media, make = _KINDS[kind]
     return f"perceptron.{kind}", media, make(session)
-
-
-def python_code(session: Session) -> str:
-    """Python code that ends with the weights on screen, in ``w`` and ``b``.
-
-    The whole run is in ``run``.
-    """
-    data = session.data
-    lift = session.lift.code()
-    lines = [
-        '"""Made by the perceptron lab of rosenblatt."""',
-        "",
-        "import numpy as np",
-        *lift[:1],
-        "",
-        "from rosenblatt import trace",
-        "",
-        "X = np.array([",
-        *(f"    {list(row)}," for row in data.X),
-        "])",
-        f"y = np.array({list(data.signs)})",
-        *lift[1:],
-        *_call("run = trace(", _trace_arguments(session), "X", "y"),
-        *_weights(session),
-        "print(run.stop_reason, w, b)",
-        *_estimator(session),
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _call(opening: str, arguments: dict[str, Any], *positional: str) -> list[str]:
-    """The lines of a call, one argument per line."""
-    keywords = [f"{name}={value!r}" for name, value in arguments.items()]
-    return [opening, *(f"    {argument}," for argument in [*positional, *keywords]), ")"]
-
-
-def _trace_arguments(session: Session) -> dict[str, Any]:
-    s = session.settings
-    arguments: dict[str, Any] = {"feature_names": list(session.lift.names)}
-    if s.rule == "perceptron":
-        arguments |= {"update": s.update, "mistake": s.mistake}
-        arguments |= {"threshold": s.threshold, "eta": s.eta}
-    else:
-        arguments |= {"rule": s.rule, "C": s.C, "r": s.r}
-    arguments |= {"fit_intercept": s.bias, "intercept_scaling": s.padding}
-    arguments |= {"order": ORDERS[s.order], "seed": s.seed, "max_epochs": s.max_epochs}
-    if s.start and session.run is not None and session.run.rule is None:
-        weights, bias = session.run.start
-        arguments |= {"weights": list(weights), "bias": bias}
-    return arguments
-
-
-def _weights(session: Session) -> list[str]:
-    """Code that picks the weights on screen from the run."""
-    if not session.position:
-        return ["w, b = run.path[0]"]
-    at = session.position - 1
-    if session.settings.keep == "last":
-        return [f"w, b = run[{at}].weights_after, run[{at}].bias_after"]
-    if session.settings.keep == "average":
-        return [f"w, b = run.averages[{at}]"]
-    return [f"pocket = run.pockets[{at}]", "w, b = pocket.weights, pocket.bias"]
-
-
-def _estimator(session: Session) -> list[str]:
-    """Code that trains a ``Perceptron`` to the weights on screen; nothing where that is impossible.
-
-    The estimator starts at zero, draws random orders from NumPy, keeps its pocket differently, and
-    may detect a cycle later.
-    """
-    s = session.settings
-    textbook = s.rule == "perceptron" and s.order == "in order" and s.keep != "best"
-    if session.run is None or not session.ended or not textbook or any(s.start):
-        return []
-    if session.run.stop_reason == "cycle":
-        return []
-    arguments = {"eta0": s.eta, "threshold": s.threshold, "mistake": s.mistake, "update": s.update}
-    arguments |= {"keep": s.keep, "fit_intercept": s.bias, "intercept_scaling": s.padding}
-    arguments |= {"scale": None, "shuffle": False, "max_iter": s.max_epochs, "tol": None}
-    return [
-        "",
-        "# The same run by the compiled estimator.",
-        "from rosenblatt import Perceptron",
-        "",
-        *_call("model = Perceptron(", arguments),
-        "model.fit(X, y)",
-        "print(model.stop_reason_, model.coef_, model.intercept_)",
-    ]
 
 
 def _animation(session: Session) -> bytes:
@@ -140,17 +52,37 @@ def _table(session: Session) -> bytes:
     writer = csv.writer(file, lineterminator="\n")
     names = [] if data.row_names is None else ["row"]
     writer.writerow([*names, *data.feature_names, "label"])
-    for i, (row, sign) in enumerate(zip(data.X, data.signs, strict=True)):
+    for i, (row, label) in enumerate(zip(data.X, _labels(data), strict=True)):
         named = [] if data.row_names is None else [data.row_names[i]]
-        label = data.class_names[sign > 0] if data.class_names != ("-1", "+1") else sign
-        if data.labels is not None:
-            label = data.all_classes[data.labels[i]]
         writer.writerow([*named, *row, label])
     return file.getvalue().encode()
 
 
+def _certificate(session: Session) -> bytes:
+    """Whether a line separates the rows as they are in the exported table, with the proof."""
+    if session.settings.lift != "none":
+        raise ValueError("a certificate is about the rows of the table: set the lift to none")
+    if session.certificate is None:
+        raise ValueError("a certificate needs points of both labels")
+    data = session.data
+    source = CertificateSource("label", True, data.feature_names, "doubles")
+    bias, limit = session.settings.bias, SECONDS_TO_DECIDE
+    certificate = certify(
+        np.array(data.X), np.array(_labels(data)), fit_intercept=bias, time_limit=limit
+    )
+    return json.dumps(certificate.with_source(source).to_dict()).encode()
+
+
+def _labels(data: Data) -> list[str]:
+    """The label of each row, as text."""
+    if data.labels is not None:
+        return [data.all_classes[label] for label in data.labels]
+    named = data.class_names != ("-1", "+1")
+    return [data.class_names[sign > 0] if named else str(sign) for sign in data.signs]
+
+
 _KINDS: dict[str, tuple[str, Callable[[Session], bytes]]] = {
     "gif": ("image/gif", _animation),
-    "py": ("text/x-python", lambda session: python_code(session).encode()),
     "csv": ("text/csv", _table),
+    "certificate": ("application/json", _certificate),
 }

@@ -65,13 +65,3 @@ class FeatureMap:
             return rows
         lifted = self._map.transform(rows)
         return lifted if isinstance(lifted, np.ndarray) else lifted.toarray()
-
-    def code(self) -> list[str]:
-        """Python code for the same map: its import, the map itself as ``lift``, and lifted rows."""
-        if self._map is None:
-            return []
-        transformer = type(self._map)
-        module = transformer.__module__.partition("._")[0]
-        imported = f"from {module} import {transformer.__name__}"
-        dense = ".toarray()" if LIFTS[self.kind].of_tables else ""
-        return [imported, f"lift = {self._map!r}.fit(X)", f"X = lift.transform(X){dense}"]

@@ -41,7 +41,7 @@ const FORMULAS = {
 }
 const KINDS = ["var(--negative)", "var(--positive)", "var(--good)", "#e69f00", "var(--accent)", "#56b4e9", "#b8a900", "var(--ink)"]
 const SPEEDS = [0.5, 1, 2, 5, 10, 20, 50, 200, 1000]
-const EXPORTS = [["gif", "Animation, GIF"], ["py", "Python code"], ["csv", "Data, CSV"]]
+const EXPORTS = [["gif", "Animation, GIF"], ["csv", "Data, CSV"], ["certificate", "Certificate, JSON"]]
 const ADDING = "click to add a point, drag over free space to spray points"
 // What a click does: with several classes there is one button for each.
 const modes = (view) => [...(view.labels ? view.all_classes.map((name, k) => [`class ${k}`, `add ${name}`, ADDING])
@@ -540,8 +540,8 @@ export function render({ model }) {
     if (kind) act({ do: "export", kind })
   })
   $(".share").addEventListener("click", async () => {
-    const url = `${location.href.split("#")[0]}#s=${view.link}`
-    history.replaceState(null, "", `#s=${view.link}`)
+    const url = `${location.href.split("#")[0]}${address()}`
+    history.replaceState(null, "", address())
     try { await navigator.clipboard.writeText(url); say("The link is copied.") } catch { say("The link is in the address bar.") }
   })
   $(".more").addEventListener("click", () => {
@@ -554,6 +554,8 @@ export function render({ model }) {
     root.dataset.theme = document.documentElement.dataset.labTheme = dark ? "light" : "dark"
   })
 
+  // The session, and the part of the plane that is shown: a reload changes neither.
+  const address = () => `#s=${view.link}${view.frame ? `&frame=${view.frame.map((v) => Number(v.toPrecision(6))).join(",")}` : ""}`
   const save = (name, blob) => {
     const link = document.createElement("a")
     link.href = URL.createObjectURL(blob)
@@ -576,7 +578,7 @@ export function render({ model }) {
     if (model.in_page) {
       // Browsers limit how often the address may change.
       clearTimeout(settle)
-      settle = setTimeout(() => history.replaceState(null, "", `#s=${view.link}`), 400)
+      settle = setTimeout(() => history.replaceState(null, "", address()), 400)
     }
   })
   model.on("msg:custom", (event) => {
@@ -586,7 +588,8 @@ export function render({ model }) {
   })
   const restore = () => {
     selected = null
-    if (location.hash.startsWith("#s=")) act({ do: "restore", link: location.hash.slice(3) })
+    const [link, frame] = location.hash.slice(3).split("&frame=")
+    if (location.hash.startsWith("#s=")) act({ do: "restore", link, frame: frame ? frame.split(",").map(Number) : null })
     if (location.hash.startsWith("#scene=")) scene = decodeURIComponent(location.hash.slice(7))
     if (location.hash.startsWith("#scene=")) act({ do: "scene", name: decodeURIComponent(location.hash.slice(7)) })
   }
