@@ -99,6 +99,7 @@ def by_ebm(training: Table, test: Table) -> Any:
 MODELS: dict[str, Callable[[Table, Table], Any]] = {
     "rosenblatt": by_rosenblatt(),
     "rosenblatt, straight": by_rosenblatt(lift="none"),
+    "rosenblatt, one-vs-one": by_rosenblatt(multiclass="ovo"),
     "HistGradientBoosting": by_matrix(
         lambda: HistGradientBoostingClassifier(random_state=0), one_hot=False
     ),
@@ -107,6 +108,8 @@ MODELS: dict[str, Callable[[Table, Table], Any]] = {
     "LinearSVC": by_matrix(LinearSVC, one_hot=True),
     "EBM": by_ebm,
 }
+
+DEFAULTS = [m for m in MODELS if m not in ("EBM", "rosenblatt, one-vs-one")]
 
 
 def run(
@@ -186,7 +189,7 @@ def main() -> None:
     parser.add_argument("what", choices=("run", "show"))
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--rows", type=int, default=1500)
-    parser.add_argument("--models", nargs="*", default=[m for m in MODELS if m != "EBM"])
+    parser.add_argument("--models", nargs="*", default=DEFAULTS)
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--folds", nargs="*", type=int, default=[0, 1, 2])
     parser.add_argument("--every", action="store_true", help="show each table")

@@ -48,6 +48,7 @@ SETTINGS = [
     TrainOptions(epochs=2, average=False, memory=1 << 16),
     TrainOptions(max_epochs=4),
     TrainOptions(epochs=3, rule="arow"),
+    TrainOptions(max_epochs=3, multiclass="ovo"),
 ]
 
 

@@ -46,3 +46,26 @@ def test_memory_is_that_of_the_process(tmp_path):
     assert on_disk
     assert size > 60 << 20
     assert most < memory
+
+
+def test_rows_on_disk_say_the_same_of_classes_and_of_held_out_rows(tmp_path):
+    from rosenblatt import train
+
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(20_000, 30)).round(3)
+    frame = {f"x{i}": x[:, i].tolist() for i in range(30)}
+    frame["label"] = ["no" if a > 1 else "yes" for a in x[:, 0]]
+    errors, on_disk, options = [], [], {"label": "label", "lift": "none", "max_epochs": 2}
+    for memory in (1 << 30, 256 << 20):
+        steps = []
+
+        def report(run, steps=steps):
+            steps.append((run.rows, run.rows.store.on_disk))
+
+        model = train(frame, memory=memory, report=report, **options)
+        rows, was_on_disk = steps[-1]
+        assert rows.class_shares()["yes"] == pytest.approx(0.84, abs=0.02)  # after the end
+        errors.append(model.history[0]["validation_error"])
+        on_disk.append(was_on_disk)
+    assert on_disk == [False, True]
+    assert errors[0] == pytest.approx(errors[1], abs=1e-9)

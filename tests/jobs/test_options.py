@@ -57,7 +57,7 @@ def test_models_record_the_options_that_decide_the_weights():
         ("seed", -1, "seed must be at least 0, got -1"),
         ("bits", 27, "bits must be at most 26, got 27"),
         ("padding", float("nan"), "padding must be at least 0, got nan"),
-        ("multiclass", "ovo", "multiclass is one of ovr, joint, got 'ovo'"),
+        ("multiclass", "all", "multiclass is one of auto, ovr, ovo, joint, got 'all'"),
         ("class_weight", "a=x", "LABEL=NUMBER"),
         ("ngrams", "2-", "1 <= N <= M <= 20"),
     ],

@@ -117,7 +117,7 @@ def test_the_probabilities_are_those_of_fasttext(loss, options, kind, tmp_path):
 def guarded(model, documents):
     """The probabilities of a tree with 1e-5 added to each of its decisions."""
     table = pa.table({"text": documents})
-    outputs = model.head.outputs(model._sums(model.features.rows(table)))
+    outputs = model.head.outputs(model.sums(model.features.rows(table)))
     right = 1 / (1 + np.exp(-outputs.astype(float)))
     n = len(model.classes)
     paths = np.ones((2 * n - 1, len(documents)))

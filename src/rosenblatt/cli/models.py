@@ -6,6 +6,7 @@ import json as json_module
 import math
 import os
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -100,7 +101,8 @@ def _show_model(model: Model, path: Path, top: int, as_json: bool) -> None:
 def _weight_lines(model: Model, file: str | None) -> Iterator[str]:
     """The biases and the weights of all features as TSV: hashed column, name, weight per class.
 
-    With two classes there is one weight, positive for the second.
+    With two classes there is one weight, positive for the second; so there is for each pair of
+    classes if pairs vote.
     """
     columns = model.columns.tolist()
     table = None
@@ -111,8 +113,10 @@ def _weight_lines(model: Model, file: str | None) -> Iterator[str]:
         source.labelled = False
         table = source.first_table()
     spelled = model.features.names(table, columns)
-    classes = model.classes[1:] if len(model.bias) == 1 else model.classes
-    yield "\t".join(["column", "feature", *classes])
+    titles = list(model.classes[1:] if len(model.bias) == 1 else model.classes)
+    if model.by_pairs:
+        titles = [f"{b} against {a}" for a, b in combinations(model.classes, 2)]
+    yield "\t".join(["column", "feature", *titles])
     yield "\t".join(["", "bias", *(f"{weight:.9g}" for weight in model.bias.tolist())])
     for column, weights in zip(columns, model.weights.tolist(), strict=True):
         name = spelled.get(column, "").replace("\t", " ")

@@ -245,7 +245,7 @@ def held_out_scores(
     scored = []
     for shard in (OpenShard(leaf, common, weights, folder) for leaf in leaves):
         rows, examples = shard.scored(whole), shard.examples
-        scores = np.asarray(shard.learner.scores(examples, rows))
+        scores = shard.learner.problems.of_classes(shard.learner.scores(examples, rows))
         scored.append([scores, examples.codes[rows], examples.weights_of(rows)])
     return [np.concatenate(arrays) for arrays in zip(*scored, strict=True)]
 

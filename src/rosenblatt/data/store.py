@@ -199,6 +199,14 @@ class Store:
             if self.on_disk and not fits_memory:
                 self._advise(group, _DONT_NEED)
 
+    def release(self) -> None:
+        """Let the operating system drop what was read of rows on disk."""
+        if _DONT_NEED is None:
+            return
+        for mapped in self._maps.values():
+            with suppress(OSError):
+                mapped.madvise(_DONT_NEED)
+
     def flush(self, sync: bool = False) -> None:
         """Flush the files to the operating system, and with `sync` to the disk."""
         if self._files is not None:

@@ -158,7 +158,8 @@ class Checkpoint:
         check_columns(columns, rows.n_columns)
         classes, n_classes = [str(name) for name in about["classes"]], int(about["n_classes"])
         multilabel = source.features.multilabel
-        problems = n_problems(n_classes, "labels" if multilabel else "ovr")
+        multiclass = "labels" if multilabel else str(run.options.multiclass)
+        problems = n_problems(n_classes, multiclass)
         state = _state_of(arrays, problems, len(columns))
         rows.store.close()
         sets = _label_sets(about["label_sets"], len(classes))

@@ -17,7 +17,8 @@ import numpy as np
 from rosenblatt.data import Source
 from rosenblatt.errors import DataError, OptionError, listed, shown
 from rosenblatt.jobs.predict import groups_of
-from rosenblatt.models.model import Model, labelled, labelled_batches, rank_scores
+from rosenblatt.models.model import Model, rank_scores
+from rosenblatt.models.rows import labelled, labelled_batches
 
 BINS = 15
 RANKS = (1, 3, 5)

@@ -265,8 +265,8 @@ class TrainOptions:
     )
     rule: str | None = _option(
         SETTING, LEARNING,
-        "The learning rule: perceptron (default), arow, pa1, scw1:C=0.5, ...; see "
-        "rosenblatt.compare.",
+        "The learning rule: auto (default), which is the perceptron, arow, pa1, scw1:C=0.5, ...; "
+        "see rosenblatt.compare.",
     )
     threshold: float | None = _option(
         SETTING, LEARNING,
@@ -292,9 +292,9 @@ class TrainOptions:
     )
     multiclass: str | None = _option(
         SETTING, LEARNING,
-        "ovr: one-vs-rest; joint, for tables and 32 classes or more: against the best other "
-        "class.",
-        choices=("ovr", "joint"),
+        "ovr: one-vs-rest; ovo: one-vs-one, all pairs of classes vote; joint: against the best "
+        "other class. auto (default): joint for tables and 32 classes or more, else ovr.",
+        choices=("auto", "ovr", "ovo", "joint"),
     )
     tune: float | str | None = _option(
         RUN, LEARNING,
@@ -419,6 +419,9 @@ class TrainOptions:
         if self.order is not None:
             object.__setattr__(self, "order", tuple(map(str, self.order)))
             object.__setattr__(self, "ordered", True)
+        for name in ("rule", "multiclass"):
+            if getattr(self, name) == "auto":
+                object.__setattr__(self, name, None)  # training/defaults.py says what it is
         if self.calibrate == "none":
             object.__setattr__(self, "calibrate", None)
         for entry in fields(self):

@@ -21,6 +21,7 @@ from rosenblatt.jobs.ordered import ordered_model
 from rosenblatt.kernels.packing import used_places
 from rosenblatt.kernels.rows import NEAR
 from rosenblatt.kernels.text import PIECE
+from rosenblatt.learners.problems import Problems, in_order
 from rosenblatt.models.calibration import Calibration
 from rosenblatt.models.model import Model
 from rosenblatt.models.shapes import contributions
@@ -193,17 +194,20 @@ def label_thresholds(
 def trained_model(run: Run) -> Model:
     """The current model of a run."""
     multilabel = run.source.features.multilabel
-    classes, reorder = _sorted_classes(
-        run.source.classes[: max(2, run.learner.n_classes)], multilabel
-    )
+    names = run.source.classes[: max(2, run.learner.n_classes)]
+    head = None if multilabel else run.head(len(names))
+    classes, reorder = _sorted_classes(names, multilabel, head is not None)
     weights, bias = _model_weights(run)
     # Many weights of many classes are not kept thrice: training goes on from those to predict by.
     keeps_state = len(classes) < MANY_CLASSES or weights.size < _MOST_KEPT
-    state = state_for_model(run.learner) if keeps_state else {}
+    clocks = 1 if head is None else len(bias)
+    state = state_for_model(run.learner, clocks) if keeps_state else {}
     places, select = _used_features(weights, state)
     columns, weights = select(run.rows.columns[: len(weights)]), reorder(select(weights))
     state |= {name: reorder(select(state[name])) for name in ("W", "U") if name in state}
     state |= {name: reorder(state[name]) for name in ("bias",) if name in state}
+    if head is not None and "clock" in state:
+        state["clock"] = np.abs(reorder(state["clock"]))
     if run.rows.rarity is not None:
         state |= run.rows.rarity.state(places)
     model = Model(
@@ -222,6 +226,7 @@ def trained_model(run: Run) -> Model:
         fingerprint=run.rows.fingerprint(),
         calibration=run.held_out.calibration,
         threshold=run.held_out.threshold,
+        head=head,
     )
     order = getattr(run.source, "order", None)
     return model if order is None else ordered_model(model, order)
@@ -234,13 +239,13 @@ def _model_weights(run: Run) -> tuple[np.ndarray, np.ndarray]:
     return np.ascontiguousarray(weights.T), bias
 
 
-def state_for_model(learner: Any) -> dict[str, Any]:
-    """What a model keeps of its learner, to continue training from it."""
+def state_for_model(learner: Any, clocks: int = 1) -> dict[str, Any]:
+    """What a model keeps of its learner, to continue training from it; pairs have own clocks."""
     state = learner.state()
     wide = {"W": state.weights} | ({"U": state.sums} if learner.averaging else {})
     bias = np.stack([state.bias, state.bias, state.bias_sums])
     arrays = {name: np.ascontiguousarray(array.T) for name, array in wide.items()}
-    return arrays | {"bias": bias, "clock": state.clock[:1]}
+    return arrays | {"bias": bias, "clock": state.clock[:clocks]}
 
 
 def _used_features(weights: np.ndarray, state: dict[str, Any]) -> tuple[np.ndarray, ArrayMap]:
@@ -268,6 +273,8 @@ def _words(
     """
     by_problem = np.ascontiguousarray(weights.T)
     strengths = [-by_problem[0], by_problem[0]] if len(by_problem) == 1 else list(by_problem)
+    if len(strengths) != len(names):  # one for each pair of classes
+        strengths = list(Problems(len(names), "ovo").signs.astype(np.float32) @ by_problem)
     features, table = run.source.features, run.source.first_table()
     has_pieces = any(block.kind >= PIECE for block in features.ngrams.blocks[1:])
     many = (_MANY_PIECES if has_pieces else 2) * _WORDS
@@ -297,7 +304,9 @@ def _largest(values: np.ndarray, count: int) -> np.ndarray:
     return top[np.argsort(-values[top], kind="stable")][:count]
 
 
-def _sorted_classes(classes: list[str], multilabel: bool) -> tuple[tuple[str, ...], ArrayMap]:
+def _sorted_classes(
+    classes: list[str], multilabel: bool, by_pairs: bool
+) -> tuple[tuple[str, ...], ArrayMap]:
     """The sorted classes, and a function that reorders the last axis of an array like them."""
     names = sorted_labels(classes)
     order = [classes.index(name) for name in names]
@@ -305,6 +314,8 @@ def _sorted_classes(classes: list[str], multilabel: bool) -> tuple[tuple[str, ..
         return tuple(names), lambda array: array
     if len(classes) == 2 and not multilabel:
         return tuple(names), np.negative
+    if by_pairs:
+        return tuple(names), lambda array: in_order(order, array)
     return tuple(names), lambda array: array[..., order]
 
 
@@ -346,7 +357,8 @@ def finished(run: Run, saved: Checkpoint | None, out: str | os.PathLike[str] | N
     model = run.model()
     run.class_shares = run.rows.class_shares()
     features = run.source.features
-    if features.is_plain_table and model.head is None and features.columns:
+    has_sums = model.head is None or model.by_pairs
+    if features.is_plain_table and has_sums and features.columns:
         parts = contributions(model, run.source.sample().slice(0, _MOST_IMPORTANT_ROWS))
         model.parameters["importance"] = {
             name: float(f"{size:.4g}") for name, size in parts.importance.items() if size > 0

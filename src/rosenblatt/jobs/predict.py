@@ -150,7 +150,8 @@ def among(model: Model, labels: tuple[str, ...]) -> Model:
     if model.is_ordered:
         raise OptionError("--labels is for classes without an order; keep rows by --keep instead")
     chosen = [c for c, name in enumerate(model.classes) if name in labels]
-    classes, bias = tuple(model.classes[c] for c in chosen), model.bias[chosen]
+    classes = tuple(model.classes[c] for c in chosen)
+    bias = model.bias if model.by_pairs else model.bias[chosen]
     if model.head is None:
         weights = np.ascontiguousarray(model.weights[:, chosen])
         return replace(model, classes=classes, bias=bias, weights=weights)
@@ -180,7 +181,7 @@ class OutputOptions:
         if not 1 <= self.top <= len(classes):
             raise OptionError(f"--top is from 1 to {len(classes)}, the number of classes")
         if self.proba and model.calibration is None:
-            model.probabilities(np.empty((0, len(model.bias))))  # says why there are none
+            model.probabilities(np.empty((0, model.n_scores)))  # says why there are none
         if self.columns is not None and self.only is not None:
             raise OptionError("--columns and --only exclude each other: --only names all columns")
 
@@ -271,7 +272,7 @@ class _Predict:
         self, models: Mapping[str, Model], source: Source, options: OutputOptions, format: str
     ) -> None:
         self._models, self._model, self._options = models, next(iter(models.values())), options
-        nothing = {name: np.empty((0, len(model.bias))) for name, model in models.items()}
+        nothing = {name: np.empty((0, model.n_scores)) for name, model in models.items()}
         inputs, new = source.column_names, list(self._new_columns(nothing, None)[0])
         input_names = set(inputs)
         if options.only is None:

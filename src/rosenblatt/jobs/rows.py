@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from rosenblatt.kernels.rows import Packed
 from rosenblatt.learners import make
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.parts import ONE_RATE
-from rosenblatt.learners.problems import n_problems
+from rosenblatt.learners.problems import moves, n_problems
 from rosenblatt.learners.rates import SAMPLE, IdfScales, packed_frequencies, rarity_of
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.models.model import Model
@@ -32,6 +33,7 @@ from rosenblatt.training.order import shuffled
 from rosenblatt.training.progress import Progress
 
 _MOST_RESTARTS = 10
+_HELD_AT_A_TIME = 1024  # rows of a store on disk
 LARGEST = 1e15  # of a value: products of two, added up, are in the range of float32
 _NO_ROWS = np.empty(0, np.uint64)
 
@@ -82,6 +84,7 @@ class FileRows:
         self._gets_rates = takes_rates and source.features.need_rates
         self._handed = 0  # rows that were visited or held out in the first epoch
         self._validation: Store | None = None
+        self._shares: dict[str, float] | None = None  # once the rows are closed
         # Class weights multiply the weights of rows. Balanced ones are known after the last row.
         self._class_weight, self._factors = options.class_weight, np.empty(0)
 
@@ -153,6 +156,8 @@ class FileRows:
 
     def close(self) -> None:
         """Free the rows and remove temporary files."""
+        with suppress(OSError):  # on a full disk, which was reported by then
+            self._shares = self.class_shares()
         for store in (self.store, self._validation):
             if store is not None:
                 store.close()
@@ -189,6 +194,8 @@ class FileRows:
 
     def class_shares(self) -> dict[str, float]:
         """The share of the rows that each class has; nothing where rows have several labels."""
+        if self._shares is not None:
+            return self._shares
         if self.source.features.multilabel or not len(self.store):
             return {}
         codes = self.store.arrays()[1]
@@ -224,7 +231,9 @@ class FileRows:
         examples = self.validation_examples(learner)[0]
         if weights is not None:
             learner, averaged = _with_weights(learner, weights), False
-        scores, truth = learner.scores(examples, rows, averaged), examples.codes[rows]
+        blocks = [learner.scores(examples, part, averaged) for part in self._parts_of(rows)]
+        scores = learner.problems.of_classes(np.concatenate(blocks))
+        truth = examples.codes[rows]
         order = [self.source.classes.index(name) for name in names]
         if self.source.features.multilabel:
             truth = self.source.label_sets.matrix(len(names))[truth][:, order]
@@ -246,7 +255,25 @@ class FileRows:
             names = sorted_labels(self.source.classes)
             held = HeldRows(*self.scored(learner, averaged, names, rows), names, self.copies)
             return self.goal.error(held)
-        return learner.error(self._weighted(examples), rows, averaged) if len(rows) else math.nan
+        if not len(rows):
+            return math.nan
+        examples = self._weighted(examples)
+        if examples.omega.size > 1 or self.source.features.multilabel:
+            return learner.error(examples, rows, averaged)
+        errors = (
+            round(learner.error(examples, part, averaged) * len(part))
+            for part in self._parts_of(rows)
+        )
+        return sum(errors) / len(rows)
+
+    def _parts_of(self, rows: np.ndarray) -> Iterator[np.ndarray]:
+        """Held-out rows, which are all over a store on disk, little of it in memory at a time."""
+        if self.valid is not None or self.fit_in_memory:
+            yield rows
+            return
+        for part in np.array_split(rows, -(-len(rows) // _HELD_AT_A_TIME)):
+            yield part
+            self.store.release()
 
     def validation_examples(self, learner: Any) -> tuple[Examples, np.ndarray]:
         """Examples without class weights, and the numbers of the validation rows."""
@@ -458,18 +485,20 @@ def _state_of(model: Model, learner: Any) -> State:
     before = len(state.bias)
     if before == count:
         return state
-    signs = np.zeros((count, before))
-    if before == 1 and not model.multilabel:  # of two classes, the second against the first
-        signs[:2, 0] = -1.0, 1.0
-    else:
-        signs[:before] = np.eye(before)
+    signs, multiclass = np.eye(count, before), learner.spec.multiclass
+    if not model.multilabel:
+        old, new = np.arange(len(model.classes)), np.arange(learner.n_classes)
+        places, sides, sources, _ = moves(old, new, multiclass)
+        signs = np.zeros((count, before))
+        signs[places, sources] = sides
+    clock = np.full(count, float(state.clock[0]))
     return replace(
         state,
         weights=(signs @ state.weights).astype(state.weights.dtype),
         bias=signs @ state.bias,
         sums=(signs @ state.sums).astype(state.sums.dtype),
         bias_sums=signs @ state.bias_sums,
-        clock=np.full(count, float(state.clock[0])),
+        clock=np.abs(signs) @ state.clock if multiclass == "ovo" else clock,
     )
 
 
@@ -500,7 +529,7 @@ def state_of_model(model: Model) -> State:
     sums = model.state.get("U", np.zeros((0, 0)))
     if not sums.size:
         return last
-    clock = np.full(len(zeros), float(model.state["clock"][0]))
+    clock = np.broadcast_to(model.state["clock"], len(zeros)).copy()
     return replace(last, sums=sums.T, bias_sums=bias_sums, clock=clock)
 
 

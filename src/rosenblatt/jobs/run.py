@@ -14,8 +14,11 @@ from rosenblatt.errors import OptionError
 from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.jobs.outcome import HeldOut, trained_model
 from rosenblatt.learners import Spec
+from rosenblatt.learners.parts import ONE_RATE
+from rosenblatt.learners.problems import Problems
 from rosenblatt.learners.protocol import Array
 from rosenblatt.learners.rates import IdfScales
+from rosenblatt.models.head import Head
 from rosenblatt.models.model import Model
 from rosenblatt.rules.perceptron import Thresholds
 from rosenblatt.rules.registry import parse
@@ -135,6 +138,10 @@ class Run:
     def model(self) -> Model:
         """The current model."""
         return trained_model(self)
+
+    def head(self, n_classes: int) -> Head | None:
+        """What makes scores of sums, for so many classes."""
+        return head_of(self.options, n_classes)
 
     @property
     def has_learned(self) -> bool:
@@ -269,3 +276,10 @@ def spec_of(
         dtype=np.float32,
         threads=threads,
     )
+
+
+def head_of(options: TrainOptions, n_classes: int) -> Head | None:
+    """The votes of all pairs of classes, if options ask for pairs."""
+    thresholds = spec_of(options, ONE_RATE).thresholds
+    problems = Problems(n_classes, str(options.multiclass), thresholds)
+    return Head.of_pairs(n_classes, problems.unit) if problems.by_pairs else None

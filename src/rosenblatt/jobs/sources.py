@@ -91,7 +91,9 @@ def _check_start(options: TrainOptions, start: Model) -> None:
     if names:
         drop = "that option" if len(names) == 1 else "those options"
         raise OptionError(f"start (--from MODEL) fixes {', '.join(names)}: drop {drop}")
-    before, now = (parse(rule or "perceptron")[0] for rule in (rule_of(start), options.rule))
+    before, now = (
+        parse(rule or "perceptron")[0] for rule in (start.parameters.get("rule"), options.rule)
+    )
     if before is not now:
         raise OptionError(
             f"start (--from MODEL) was trained with the rule {before.name}: drop the rule, or "
@@ -99,9 +101,21 @@ def _check_start(options: TrainOptions, start: Model) -> None:
         )
 
 
-def rule_of(model: Model) -> str | None:
-    """The rule that a model was trained with, as it was named; None for the perceptron."""
-    return model.parameters.get("rule")
+def as_before(options: TrainOptions, start: Model) -> TrainOptions:
+    """Options with the rule and the scheme for several classes that a model was trained with."""
+    changes: dict[str, Any] = {
+        name: start.parameters.get(name)
+        for name in ("rule", "multiclass")[: 1 if start.multilabel else 2]
+        if getattr(options, name) is None
+    }
+    options = replace(options, **changes)
+    if len(start.classes) > 2 and start.by_pairs != (options.multiclass == "ovo"):
+        raise OptionError(
+            "start (--from MODEL) has weights for each "
+            + ("pair of classes: drop multiclass" if start.by_pairs else "class: not ovo, but ovr")
+            + ", or train a new model"
+        )
+    return options
 
 
 def _is_as_in(start: Model, options: TrainOptions, name: str) -> bool:

@@ -18,7 +18,7 @@ from rosenblatt.jobs.ordered import ordered_rows
 from rosenblatt.jobs.outcome import check_model_path, finished, stopped
 from rosenblatt.jobs.rows import FileRows, check_can_learn
 from rosenblatt.jobs.run import Run
-from rosenblatt.jobs.sources import open_again, open_rows, rule_of
+from rosenblatt.jobs.sources import as_before, open_again, open_rows
 from rosenblatt.jobs.tune import Trial, Verdict, parse_seconds, tune
 from rosenblatt.models.model import Model
 from rosenblatt.models.model_file import read_model
@@ -106,8 +106,8 @@ def train(source: Any, *labels: Any, options: TrainOptions | None = None, **chan
         start = read_model(start)
     if start is not None:
         check_can_learn(start)
-    if start is not None and options.rule is None:
-        options = replace(options, rule=rule_of(start))
+    if start is not None:
+        options = as_before(options, start)
     if options.workers is not None:
         from rosenblatt.cluster.train import train_on_shards  # the only call to the floor above
 

@@ -53,6 +53,11 @@ class Problems:
         """Whether all classes learn jointly: an update corrects two classes."""
         return self.multiclass == "joint" and self.n_classes > 2
 
+    @property
+    def by_pairs(self) -> bool:
+        """Whether there is a problem for each pair of classes."""
+        return self.multiclass == "ovo" and self.n_classes > 2
+
     @cached_property
     def signs(self) -> Array:
         """The sign of each class in each problem (classes, problems): -1, +1, or 0 if not in it.
@@ -79,9 +84,11 @@ class Problems:
 
     def decide(self, scores: Array) -> Array:
         """The predicted class numbers, or labels, for scores (rows, problems)."""
-        if self.multiclass == "ovo" and self.n_classes > 2:
-            scores = votes(scores, self)
-        return decided(scores, multilabel=self.multiclass == "labels")
+        return decided(self.of_classes(scores), multilabel=self.multiclass == "labels")
+
+    def of_classes(self, scores: Array) -> Array:
+        """The scores of the classes: their votes where pairs of them have scores."""
+        return votes(scores, self) if self.by_pairs else scores
 
     def is_mistaken(self, scores: Array, truth: Array) -> Array:
         """Which rows are mispredicted."""
@@ -288,6 +295,18 @@ def votes(scores: Array, problems: Problems) -> Array:
         sums[:, positive] += score
         sums[:, negative] -= score
     return cast(Array, votes + sums / (3 * (xp.abs(sums) + problems.unit)))
+
+
+def in_order(order: list[int], array: Array) -> Array:
+    """The columns of pairs of classes as those of the same classes in another order.
+
+    >>> in_order([1, 0, 2], np.array([[5.0, 6.0, 7.0]])).tolist()
+    [[-5.0, 7.0, 6.0]]
+    """
+    places = {pair: i for i, pair in enumerate(combinations(range(len(order)), 2))}
+    pairs = list(combinations(order, 2))
+    signs = np.array([1 if a < b else -1 for a, b in pairs], array.dtype)
+    return np.asarray(array[..., [places[min(p), max(p)] for p in pairs]] * signs)
 
 
 def n_problems(n_classes: int, multiclass: str) -> int:

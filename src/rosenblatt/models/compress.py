@@ -13,8 +13,9 @@ from rosenblatt.data.source import Source
 from rosenblatt.errors import OptionError
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners.problems import differ
-from rosenblatt.models.model import Array, Model, labelled
+from rosenblatt.models.model import Array, Model
 from rosenblatt.models.model_file import PRECISIONS, file_size, rounded
+from rosenblatt.models.rows import labelled
 
 _SHRINK = 0.7  # of the weights are kept in each step of pruning
 

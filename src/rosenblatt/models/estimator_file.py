@@ -26,6 +26,7 @@ from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.log import MOST_COPIES, DualState, Log, Moment
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.weights import Weights
+from rosenblatt.models.head import Head
 from rosenblatt.models.model import Model
 from rosenblatt.models.tensorfile import (
     check_number,
@@ -124,15 +125,16 @@ def as_model(estimator: Classifier) -> Model:
     files, with feature number j for column j of X. The label is in the column ``label``.
     """
     name, n_classes = type(estimator).__name__, len(estimator.classes_)
-    if name == KERNEL or (n_classes > 2 and estimator.multiclass_ == "ovo"):
-        how = "by its support vectors" if name == KERNEL else "by votes of pairs of classes"
+    if name == KERNEL:
         raise ModelFormatError(
-            f"this {name} scores rows {how}, in Python only: rosenblatt.load reads it, and the "
-            "commands read a linear model fitted with multiclass='joint' or 'ovr'"
+            f"this {name} scores rows by its support vectors, in Python only: rosenblatt.load "
+            "reads it, and the commands read linear models"
         )
     if n_classes < 2:
         raise ModelFormatError(f"this {name} knows one class only: there is nothing to predict")
-    d, coef = estimator.n_features_in_, estimator.coef_
+    problems = estimator._learner.problems
+    of = "pair_" if problems.by_pairs else ""
+    d, coef = estimator.n_features_in_, getattr(estimator, f"{of}coef_")
     columns, features = _columns_in_files(estimator, d)
     weights = (coef.toarray() if hasattr(coef, "toarray") else np.asarray(coef)).T
     order = np.argsort(columns)
@@ -147,10 +149,11 @@ def as_model(estimator: Classifier) -> Model:
         features=features,
         columns=columns[order].astype(np.uint32),
         weights=np.ascontiguousarray(weights[order], dtype=np.float32),
-        bias=np.asarray(estimator.intercept_, dtype=np.float64),
+        bias=np.asarray(getattr(estimator, f"{of}intercept_"), dtype=np.float64),
         parameters=parameters,
-        words=_strongest(estimator, labels, weights),
+        words=_strongest(estimator, labels, weights @ problems.signs.T if of else weights),
         calibration=calibration,
+        head=Head.of_pairs(n_classes, problems.unit) if of else None,
     )
 
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
-from typing import Any
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rosenblatt.errors import OptionError, listed
+from rosenblatt.kernels.fasttext import merged
 from rosenblatt.learners.problems import decided
+from rosenblatt.models.rows import one_row
+
+if TYPE_CHECKING:
+    from rosenblatt.models.model import Model
 
 _SHOWN = 10
 
@@ -35,6 +41,10 @@ class Explanation:
         Whether a row may have several labels, or none.
     cuts : tuple of float
         The thresholds between ordered classes, which have one problem; else empty.
+    elected : str
+        The predicted class if pairs of classes voted; else empty. The score of another class is
+        then that of it against the predicted one; the score of the predicted class is that of it
+        against the next best of those that it beats.
 
     Examples
     --------
@@ -49,6 +59,7 @@ class Explanation:
     threshold: Any = 0.0
     multilabel: bool = False
     cuts: tuple[float, ...] = ()
+    elected: str = ""
 
     @property
     def scores(self) -> npt.NDArray[Any]:
@@ -58,6 +69,8 @@ class Explanation:
     @property
     def labels(self) -> tuple[str, ...]:
         """The predicted label, or all of them if a row may have several."""
+        if self.elected:
+            return (self.elected,)
         if self.cuts:
             return (self.classes[int(np.searchsorted(self.cuts, self.scores[0]))],)
         [decision] = decided(self.scores[None, :], self.threshold, self.multilabel)
@@ -73,7 +86,9 @@ class Explanation:
     @property
     def explained(self) -> str:
         """The class that is explained by default: the highest, or that of the largest score."""
-        return self.classes[-1 if len(self.bias) == 1 else int(self.scores.argmax())]
+        return (
+            self.elected or self.classes[-1 if len(self.bias) == 1 else int(self.scores.argmax())]
+        )
 
     def top(
         self, count: int | None = None, label: str | None = None
@@ -135,3 +150,64 @@ class Explanation:
         return (
             f"<p>{html.escape(self.predicted)}, score {score:+.3f}</p><table>{head}{rows}</table>"
         )
+
+
+def explained(model: Model, row: Any) -> Explanation:
+    """The explanation of one row; see :meth:`rosenblatt.Model.explain`."""
+    rows, table = one_row(model, row)
+    rows = rows if model.features.fasttext is None else merged(rows)
+    names = model.features.names(table, rows.indices.tolist(), whole=True)
+    places = model.places_of(rows.indices)
+    weights = np.zeros((len(places), model.weights.shape[1]))
+    weights[places >= 0] = model.weights[places[places >= 0]]
+    bias, cuts, elected = model.bias, np.empty(0), ""
+    if model.is_ordered:
+        bias, cuts = np.diff(bias)[:1], bias[1] - bias[0] - np.diff(bias)
+    elif model.by_pairs:
+        ranked = model.ranked(model.scores(rows))[0].tolist()
+        elected = model.classes[ranked[0]]
+        sides = _against(ranked, bias + rows.values @ weights)
+        weights, bias = weights @ sides, bias @ sides
+    elif model.head is not None:  # by the slopes of the scores, and what is left in the bias
+        weights = weights @ model.head.slopes(model.sums(rows)[0])
+        bias = model.scores(rows)[0] - rows.values @ weights
+    named = [names.get(column, column) for column in rows.indices.tolist()]
+    contributions = rows.values[:, None] * weights
+    if model.features.lift is not None:
+        owners = model.features.owners(table)
+        named = [owner or name for owner, name in zip(owners, named, strict=True)]
+    # What a lift makes of a column, or of two, and a word and pieces of it count together.
+    place = {name: i for i, name in enumerate(dict.fromkeys(named))}
+    sums = np.zeros((len(place), len(bias)))
+    np.add.at(sums, np.array([place[name] for name in named], np.intp), contributions)
+    return Explanation(
+        model.classes,
+        list(place),
+        sums,
+        bias,
+        model.threshold,
+        model.multilabel,
+        tuple(cuts.tolist()),
+        elected,
+    )
+
+
+def _against(ranked: list[int], scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The signs (pairs, classes) by which each class is set against the first of a ranking.
+
+    The first itself is set against the next of those that it beats.
+
+    >>> _against([2, 0, 1], np.array([0.0, 1.0, 1.0])).T.tolist()
+    [[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]
+    """
+    first = ranked[0]
+    numbers = {pair: i for i, pair in enumerate(combinations(range(len(ranked)), 2))}
+    signs = np.zeros((len(numbers), len(ranked)))
+    beaten = -1
+    for c in ranked[1:]:
+        pair, sign = numbers[min(c, first), max(c, first)], 1.0 if c > first else -1.0
+        signs[pair, c] = sign
+        if beaten < 0 and sign * scores[pair] <= 0:
+            beaten = c
+            signs[pair, first] = -sign
+    return signs

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rosenblatt.learners.problems import Problems, n_problems, votes
+
 Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """A second matrix, a tree of binary decisions, or first the one and then the other.
+    """A second matrix, a tree of binary decisions, first the one and then the other, or votes.
 
     Attributes
     ----------
@@ -26,6 +28,11 @@ class Head:
         logarithms of the probabilities of the classes. Empty for none.
     chosen : tuple of int
         The classes that are left; empty for all. Not in files.
+    pairs : int
+        The number of classes whose pairs vote: the sums are the scores of all pairs, and the scores
+        of the classes their votes (:func:`rosenblatt.learners.problems.votes`). 0 without votes.
+    unit : float
+        Of the scores of pairs.
 
     Examples
     --------
@@ -37,6 +44,14 @@ class Head:
     matrix: Array
     tree: Array
     chosen: tuple[int, ...] = ()
+    pairs: int = 0
+    unit: float = 1.0
+
+    @classmethod
+    def of_pairs(cls, n_classes: int, unit: float) -> Head:
+        """The votes of all pairs of classes, whose scores have a unit."""
+        nothing = np.empty((0, 0), np.float32), np.empty((0, 2), np.int32)
+        return cls(*nothing, pairs=n_classes, unit=unit)
 
     def outputs(self, sums: Array) -> Array:
         """The outputs of the matrix, (rows, outputs)."""
@@ -48,6 +63,8 @@ class Head:
         return scores[:, self.chosen] if self.chosen else scores
 
     def _all_scores(self, sums: Array) -> Array:
+        if self.pairs:
+            return votes(sums, Problems(self.pairs, "ovo", (self.unit, self.unit)))
         outputs = self.outputs(sums)
         if not self.tree.size:
             return outputs
@@ -81,6 +98,12 @@ class Head:
     def check(self, weights: Array, classes: int) -> None:
         """Raise ValueError unless the shapes fit, no sum overflows, and the tree is one."""
         width = weights.shape[1]
+        if self.pairs:
+            if self.pairs != classes or classes < 3 or width != n_problems(classes, "ovo"):
+                raise ValueError(f"{width} sums are not those of the pairs of {classes} classes")
+            if not 0 < self.unit < np.inf:
+                raise ValueError("the unit of votes is not a positive number")
+            return
         outputs = classes - 1 if self.tree.size else classes
         if self.matrix.size and self.matrix.shape != (width, outputs):
             raise ValueError(f"a matrix of shape {self.matrix.shape} does not fit")

@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from rosenblatt import __version__
-from rosenblatt.data.arrow_tables import is_table_in_memory, stray_message, to_arrow_table
-from rosenblatt.data.bytes import Block
-from rosenblatt.data.cells import make_strings, spelled_labels
+from rosenblatt.data.cells import spelled_labels
 from rosenblatt.data.features import Features
-from rosenblatt.data.sparse_lines import lines_table, read_sparse
-from rosenblatt.errors import DataError, NoRowsError, counted, listed
-from rosenblatt.kernels.fasttext import merged
+from rosenblatt.errors import DataError, counted
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Rows
 from rosenblatt.learners.problems import decided, differ, own_scores
 from rosenblatt.models.calibration import Calibration
-from rosenblatt.models.explanation import Explanation
+from rosenblatt.models.explanation import Explanation, explained
 from rosenblatt.models.head import Head
-
-if TYPE_CHECKING:
-    from rosenblatt.data.source import Batch, Source
+from rosenblatt.models.rows import hashed_rows, table_of
 
 Array = npt.NDArray[Any]
 Guess = tuple[str, float]  # a label and its probability
@@ -47,7 +41,7 @@ class Model:
     columns : uint32 array (n,)
         The hashed columns that have weights.
     weights, bias : arrays (n, problems) and (problems,)
-        One problem for two classes, one per class for more.
+        One problem for two classes, one per class for more; or one per pair of classes.
     parameters : dict
         The settings of training.
     history : list of dict
@@ -67,8 +61,8 @@ class Model:
     threshold : float, or array (classes,)
         The second of two classes is predicted above this score, or of several labels each one.
     head : Head or None
-        From the sums of weights to scores, if these are not the same: in some models of fastText,
-        whose features have vectors as their weights.
+        From the sums of weights to scores, if these are not the same: votes of pairs of classes, or
+        in some models of fastText, whose features have vectors as their weights.
 
     Examples
     --------
@@ -112,14 +106,17 @@ class Model:
 
     def scores(self, rows: Rows) -> Array:
         """The scores of sparse rows, (rows, problems); DataError if a column is too large."""
-        self._check_numbers(0, int(rows.indices.max(initial=0)))
+        self.check_numbers(0, int(rows.indices.max(initial=0)))
         if self.head is None:
-            return self._numbering.score(rows, self.weights, self.bias)
-        scores = self.head.scores(self._sums(rows))
+            return self.sums(rows)
+        scores = self.head.scores(self.sums(rows))
         return scores + self.bias.astype(np.float32) if self.is_ordered else scores
 
-    def _sums(self, rows: Rows) -> Array:
-        return self._numbering.score(rows, self.weights, np.zeros(self.weights.shape[1]))
+    def sums(self, rows: Rows) -> Array:
+        """The sums of weights of sparse rows, (rows, width): the scores if there is no head."""
+        has_bias = self.head is None or self.by_pairs
+        bias = self.bias if has_bias else np.zeros(self.weights.shape[1])
+        return self._numbering.score(rows, self.weights, bias)
 
     def decide(self, scores: Array) -> Array:
         """The predicted class numbers from scores; if multilabel, the indicator matrix."""
@@ -135,7 +132,7 @@ class Model:
         ranked[np.arange(len(codes)), codes] = np.inf
         return np.argsort(-ranked, axis=1, kind="stable")
 
-    def _check_numbers(self, least: int, most: int) -> None:
+    def check_numbers(self, least: int, most: int) -> None:
         """Raise DataError unless feature numbers are below the size of the model's table."""
         bits = self.features.ngrams.bits
         if least < 0 or most >> bits:
@@ -148,7 +145,17 @@ class Model:
     @property
     def is_ordered(self) -> bool:
         """Whether the classes have an order, in which they are listed."""
-        return self.head is not None and self.features.fasttext is None
+        return self.head is not None and self.features.fasttext is None and not self.head.pairs
+
+    @property
+    def by_pairs(self) -> bool:
+        """Whether all pairs of classes vote: there are weights for each pair."""
+        return self.head is not None and self.head.pairs > 0
+
+    @property
+    def n_scores(self) -> int:
+        """The number of scores of a row: one for two classes, else one per class."""
+        return len(self.classes) if self.by_pairs else len(self.bias)
 
     @property
     def multilabel(self) -> bool:
@@ -290,72 +297,15 @@ class Model:
         >>> train(frame, text="text", epochs=3).explain("good fun, not bad")
         <Explanation: 'pos', score +0.38 = bad -0.76, good +0.74, fun +0.41, bias -0.01>
         """
-        rows, table = self._one_row(row)
-        rows = rows if self.features.fasttext is None else merged(rows)
-        names = self.features.names(table, rows.indices.tolist(), whole=True)
-        places = self._numbering.places_of(rows.indices)
-        weights = np.zeros((len(places), self.weights.shape[1]))
-        weights[places >= 0] = self.weights[places[places >= 0]]
-        bias, cuts = self.bias, np.empty(0)
-        if self.is_ordered:
-            bias, cuts = np.diff(bias)[:1], bias[1] - bias[0] - np.diff(bias)
-        elif self.head is not None:  # by the slopes of the scores, and what is left in the bias
-            weights = weights @ self.head.slopes(self._sums(rows)[0])
-            bias = self.scores(rows)[0] - rows.values @ weights
-        named = [names.get(column, column) for column in rows.indices.tolist()]
-        contributions = rows.values[:, None] * weights
-        if self.features.lift is not None:
-            owners = self.features.owners(table)
-            named = [owner or name for owner, name in zip(owners, named, strict=True)]
-        # What a lift makes of a column, or of two, and a word and pieces of it count together.
-        place = {name: i for i, name in enumerate(dict.fromkeys(named))}
-        sums = np.zeros((len(place), len(bias)))
-        np.add.at(sums, np.array([place[name] for name in named], np.intp), contributions)
-        return Explanation(
-            self.classes,
-            list(place),
-            sums,
-            bias,
-            self.threshold,
-            self.multilabel,
-            tuple(cuts.tolist()),
-        )
+        return explained(self, row)
 
     def table(self, X: Any) -> Any:
         """Rows as an Arrow table with the columns of the model."""
-        return self._table(X)
+        return table_of(self.features, X)
 
     def places_of(self, columns: Array) -> Array:
         """The place of each hashed column among the weights; -1 if it has none."""
         return self._numbering.places_of(columns)
-
-    def _one_row(self, row: Any) -> tuple[Rows, Any]:
-        """The features of one row, and the table with their names or None."""
-        if self.features.origin == "svmlight":
-            if not isinstance(row, Mapping):
-                raise ValueError(
-                    "a row of a model of svmlight files is a dict of feature number to value"
-                )
-            numbers = [int(number) for number in row]
-            self._check_numbers(min(numbers, default=0), max(numbers, default=0))
-            columns = np.array(numbers, np.uint32)
-            values = np.array([float(value) for value in row.values()], np.float32)
-            return Rows(np.array([0, len(columns)], np.uint64), columns, values), None
-        if self.features.origin == "vw":
-            if not isinstance(row, str) or "\n" in row:
-                raise ValueError("a row of a model of Vowpal Wabbit files is one line, '| good'")
-            f, line = self.features, row.encode() + b"\n"
-            block = Block.of(line, "the line")
-            lines = read_sparse(block, "vw", f.ngrams.bits, False, f.products)
-            return lines.rows, lines_table(line)
-        if isinstance(row, str):
-            row = [row]
-        elif isinstance(row, Mapping):
-            row = {name: [value] for name, value in row.items()}
-        table = self._table(row)
-        if table.num_rows != 1:
-            raise ValueError(f"one row is explained at a time, found {table.num_rows}")
-        return self._hashed(table), table
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file; it appears whole or not at all. :func:`rosenblatt.load` reads it."""
@@ -431,45 +381,7 @@ class Model:
         return f"{classes}, {counted(len(self.columns), 'feature')}"
 
     def _rows(self, X: Any) -> Rows:
-        return self._hashed(self._table(X))
-
-    def _hashed(self, table: Any) -> Rows:
-        """The features of a table, of which every cell can be read."""
-        hashed = self.features.hashed(table)
-        for column in self.features.columns:
-            if column.name in hashed.strays:
-                row = int(hashed.strays[column.name][0])
-                message = stray_message(column, table[column.name][row].as_py())
-                raise DataError(message, path="<table>", line=row + 1, column=column.name)
-        return hashed.rows
-
-    def _table(self, X: Any) -> Any:
-        import pyarrow as pa
-
-        if isinstance(X, str | bytes):
-            raise ValueError("a list of texts is expected, not one text: write [text]")
-        if self.features.origin != "table":
-            raise ValueError(f"the model was trained on {self.features.origin} data: use scores()")
-        names = [c.name for c in self.features.columns]
-        if isinstance(X, Mapping) and X and not any(map(_is_column, X.values())):
-            X = [X]
-        if isinstance(X, list | tuple) and X and all(isinstance(row, Mapping) for row in X):
-            X = {n: [row.get(n) for row in X] for n in names if any(n in row for row in X)}
-        if is_table_in_memory(X) and not hasattr(X, "to_frame"):  # a Series is a list of texts
-            table = to_arrow_table(X)
-        elif len(names) == 1:
-            values = list(X)
-            is_plain = all(isinstance(value, str) for value in values)
-            # Not `pa.array` for strings: its first call imports pandas, if installed.
-            column = make_strings(values) if is_plain else pa.array(values)
-            table = pa.Table.from_arrays([column], names=names)
-        else:
-            raise ValueError(f"a table with the columns {listed(names)} is expected, or records")
-        columns = set(table.column_names)
-        absent = [name for name in names if name not in columns]
-        if absent:
-            raise ValueError(f"the columns {listed(absent)} are missing")
-        return table
+        return hashed_rows(self.features, self.table(X))
 
     def sparsified(self) -> Model:
         """The model without zero weights and without state, which makes its file smaller."""
@@ -480,34 +392,3 @@ class Model:
 def rank_scores(scores: Array) -> Array:
     """Of the scores of ordered classes, the distance of each row above the lowest threshold."""
     return np.asarray(scores[:, 1] - scores[:, 0])
-
-
-def _is_column(values: Any) -> bool:
-    """Whether a value of a dict is a column, not a cell."""
-    return hasattr(values, "__len__") and not isinstance(values, str | bytes)
-
-
-def labelled(model: Model, source: Source) -> Iterator[tuple[Rows, Array]]:
-    """The rows of batches and their class numbers, or indicators of their labels.
-
-    Raises DataError if there are no rows or no labels.
-    """
-    for batch, truth in labelled_batches(model, source):
-        yield batch.rows, truth
-
-
-def labelled_batches(model: Model, source: Source) -> Iterator[tuple[Batch, Array]]:
-    """Batches and the class numbers of their rows, or indicators of their labels."""
-    rows = 0
-    for batch in source:
-        if batch.labels is None:
-            message = f"there is no column {model.features.label!r} to compare with"
-            raise DataError(message, path=source.files[0])
-        truth = batch.labels
-        if model.multilabel:
-            truth = source.label_sets.matrix(len(model.classes))[truth]
-        rows += len(truth)
-        yield batch, truth
-    if not rows:
-        what = " with a label" if source.missing[model.features.label or ""] else ""
-        raise NoRowsError(f"the file has no rows{what}", path=source.files[0])

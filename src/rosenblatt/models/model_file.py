@@ -14,6 +14,7 @@ from rosenblatt import rules
 from rosenblatt.data.features import Features
 from rosenblatt.errors import ModelFormatError
 from rosenblatt.kernels.fasttext import FastText
+from rosenblatt.learners.problems import n_problems
 from rosenblatt.models import tensorfile
 from rosenblatt.models.calibration import Calibration
 from rosenblatt.models.head import Head
@@ -124,6 +125,7 @@ def _content(model: Model) -> tuple[Arrays, dict[str, Any]]:
     if head is not None:
         arrays |= {"matrix": head.matrix, "tree": head.tree}
         about["head"] = [list(head.matrix.shape), list(head.tree.shape)]
+        about["votes"] = head.unit if head.pairs else None
     return {name: compressed(array) for name, array in arrays.items()}, about
 
 
@@ -187,6 +189,9 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
         shapes = [tuple(shape) for shape in about["head"]]
         head = Head(array("matrix", np.float32, shapes[0]), array("tree", np.int32, shapes[1]))
         width = shapes[0][0] or shapes[1][0]
+        if about["votes"] is not None:
+            head = Head.of_pairs(len(classes), float(about["votes"]))
+            width = problems = n_problems(len(classes), "ovo")
     columns = np.cumsum(array("columns", np.uint32, (n,)), dtype=np.uint32)
     check_columns(columns, 1 << features.ngrams.bits)
     precision = about["precision"]
@@ -216,7 +221,9 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
         history=about["history"],
         fingerprint=dict(about["fingerprint"]),
         words=words,
-        state=CompressedState(arrays, n, problems),
+        state=CompressedState(
+            arrays, n, problems, problems if head is not None and head.pairs else 1
+        ),
         package=str(about["package"]),
         precision=precision,
         calibration=_calibration(about, len(classes), features.multilabel),
@@ -259,12 +266,12 @@ class CompressedState(Mapping[str, Array]):
     Prediction needs no state, which takes three times the memory of the weights.
     """
 
-    def __init__(self, arrays: Arrays, n: int, problems: int) -> None:
+    def __init__(self, arrays: Arrays, n: int, problems: int, clocks: int = 1) -> None:
         shapes: dict[str, tuple[Any, Shape]] = {
             "W": (np.float32, (n, problems)),
             "U": (np.float64, (n, problems)),
             "bias": (np.float64, (3, problems)),
-            "clock": (np.float64, (1,)),
+            "clock": (np.float64, (clocks,)),
             "scale": (np.float32, (n,)),
             "rest": (np.float64, (2,)),
         }

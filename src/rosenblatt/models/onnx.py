@@ -13,7 +13,9 @@ from scipy.sparse import csr_array
 from rosenblatt.atomic_files import atomic_write
 from rosenblatt.errors import MissingExtraError
 from rosenblatt.kernels.text import Rows, column
+from rosenblatt.learners.problems import Problems
 from rosenblatt.models.model import Model
+from rosenblatt.models.rows import hashed_rows
 
 _MOST_WEIGHTS = 10_000_000
 _ROWS_COMPARED = 200
@@ -97,7 +99,7 @@ class _Numbers(NamedTuple):
 
 def _numbers(model: Model) -> _Numbers:
     """The weights of numbers, with their scales folded in."""
-    problems = len(model.bias)
+    problems = model.weights.shape[1]
     if model.features.origin == "svmlight":
         width = int(model.columns.max(initial=0)) + 1
         if width * problems > _MOST_WEIGHTS:
@@ -125,13 +127,13 @@ def _numbers(model: Model) -> _Numbers:
 
 
 def _scores_of(model: Model, name: str, values: Sequence[str | None]) -> np.ndarray:
-    """The scores of rows that have these values in one category, and nothing else."""
+    """The sums of rows that have these values in one category, and nothing else."""
     table: dict[str, Any] = {
         c.name: [None] * len(values) if c.kind == "category" else np.full(len(values), np.nan)
         for c in model.features.columns
     }
     table[name] = values
-    return model.decision_function(table).reshape(len(values), -1).astype(np.float64)
+    return model.sums(hashed_rows(model.features, model.table(table))).astype(np.float64)
 
 
 def _graph(onnx: Any, model: Model, values: Mapping[str, list[str]]) -> Any:
@@ -179,7 +181,9 @@ def _graph(onnx: Any, model: Model, values: Mapping[str, list[str]]) -> Any:
         terms += ["from_numbers", "from_gaps"]
         base = base - numbers.gone.sum(axis=0) - numbers.means @ numbers.raw
     constants["base"] = base.astype(np.float32)
-    node("Sum", terms, "scores")
+    node("Sum", terms, "sums" if model.by_pairs else "scores")
+    if model.by_pairs:
+        _votes(model, node, constants)
     if values or len(model.classes) == 2:
         constants["second"] = np.array([1], dtype=np.int64)
     if len(model.classes) == 2:
@@ -190,7 +194,7 @@ def _graph(onnx: Any, model: Model, values: Mapping[str, list[str]]) -> Any:
     else:
         node("ArgMax", ["scores"], "code", axis=1, keepdims=0)
     node("Gather", ["classes", "code"], "label")
-    outputs = [("label", types.STRING, None), ("scores", types.FLOAT, len(model.bias))]
+    outputs = [("label", types.STRING, None), ("scores", types.FLOAT, model.n_scores)]
     if _has_smooth_probabilities(model):
         _probabilities(model, node, constants)
         outputs.append(("probabilities", types.FLOAT, len(model.classes)))
@@ -206,6 +210,27 @@ def _graph(onnx: Any, model: Model, values: Mapping[str, list[str]]) -> Any:
     )
     opset = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
     return helper.make_model(graph, opset_imports=opset, ir_version=9, producer_name="rosenblatt")
+
+
+def _votes(model: Model, node: Any, constants: dict[str, np.ndarray]) -> None:
+    """Add the nodes of :func:`~rosenblatt.learners.problems.votes`."""
+    assert model.head is not None
+    signs = Problems(len(model.classes), "ovo").signs.T.astype(np.float32)
+    constants |= {"second_of_pairs": np.maximum(signs, 0), "sides": signs}
+    constants["first_of_pairs"] = np.maximum(-signs, 0)
+    constants |= {"zero": np.zeros(1, np.float32), "three": np.full(1, 3, np.float32)}
+    constants["unit"] = np.full(1, model.head.unit, np.float32)
+    node("Greater", ["sums", "zero"], "is_second")
+    node("Not", ["is_second"], "is_first")
+    for side in ("second", "first"):
+        node("Cast", [f"is_{side}"], f"{side}_wins", to=1)  # 1 is float
+        node("MatMul", [f"{side}_wins", f"{side}_of_pairs"], f"votes_by_{side}")
+    node("MatMul", ["sums", "sides"], "totals")
+    node("Abs", ["totals"], "total_sizes")
+    node("Add", ["total_sizes", "unit"], "over_unit")
+    node("Mul", ["over_unit", "three"], "thrice")
+    node("Div", ["totals", "thrice"], "tie_break")
+    node("Sum", ["votes_by_second", "votes_by_first", "tie_break"], "scores")
 
 
 def _has_smooth_probabilities(model: Model) -> bool:
@@ -246,7 +271,7 @@ def _check(session: Any, model: Model, values: Mapping[str, list[str]]) -> None:
         X[generator.random(X.shape) >= 0.2] = 0.0
         sparse = csr_array(X)
         indptr, indices = sparse.indptr.astype(np.uint64), sparse.indices.astype(np.uint32)
-        expected, inputs = model.scores(Rows(indptr, indices, sparse.data)), {"X": X}
+        features, inputs = Rows(indptr, indices, sparse.data), {"X": X}
     else:
         table: dict[str, Any] = {}
         for c in model.features.columns:
@@ -257,7 +282,7 @@ def _check(session: Any, model: Model, values: Mapping[str, list[str]]) -> None:
             else:
                 names = np.array(["", _UNSEEN, *values[c.name]], dtype=object)
                 table[c.name] = names[generator.integers(len(names), size=_ROWS_COMPARED)]
-        expected = model.decision_function(table).reshape(_ROWS_COMPARED, -1)
+        features = hashed_rows(model.features, model.table(table))
         if values:
             inputs = {
                 name: cells.astype(np.float32 if cells.dtype == np.float64 else object)[:, None]
@@ -266,7 +291,12 @@ def _check(session: Any, model: Model, values: Mapping[str, list[str]]) -> None:
         else:
             inputs = {"X": np.column_stack(list(table.values())).astype(np.float32)}
     label, scores, *probabilities = session.run(None, inputs)
-    scale = 1.0 + np.abs(expected).max()
+    expected, sums = model.scores(features), model.sums(features)
+    scale = 1.0 + np.abs(sums).max()
+    if model.by_pairs:  # a vote at a score of nearly zero may go either way
+        safe = np.abs(sums).min(axis=1) > 1e-4 * scale
+        label, scores, expected = label[safe], scores[safe], expected[safe]
+        probabilities = [each[safe] for each in probabilities]
     if not np.allclose(scores, expected, atol=1e-4 * scale):
         raise ValueError("onnxruntime gives other scores than the model")
     clear = np.abs(expected - model.threshold).min(axis=1) > 1e-3 * scale

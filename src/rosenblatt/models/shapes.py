@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rosenblatt.learners.problems import Problems
+
 Array = npt.NDArray[Any]
 
 
@@ -18,6 +20,7 @@ class Contributions(NamedTuple):
     names : list of str
         Columns, and pairs such as ``age × job``.
     values : array (rows, names, problems)
+        Of votes of pairs, one for each class: the mean over its pairs.
     """
 
     names: list[str]
@@ -46,16 +49,20 @@ def contributions(model: Any, X: Any) -> Contributions:
     >>> parts.names, bool(np.allclose(sums, model.decision_function(frame), atol=1e-5))
     (['x', 'y'], True)
     """
-    if not model.features.is_plain_table or model.head is not None:
+    if not model.features.is_plain_table or (model.head is not None and not model.by_pairs):
         raise ValueError("contributions of columns are those of tables without text")
     names, rows, owners = model.features.owned(model.table(X))
     places = model.places_of(rows.indices)
     is_known = places >= 0
-    n, problems = len(rows.indptr) - 1, model.weights.shape[1]
+    n, matrix = len(rows.indptr) - 1, model.weights
+    if model.by_pairs:
+        signs = Problems(len(model.classes), "ovo").signs.T
+        matrix = matrix @ (signs / np.float32(len(model.classes) - 1))
+    problems = matrix.shape[1]
     lengths = np.diff(rows.indptr).astype(np.int64)
     cells = (np.repeat(np.arange(n), lengths) * len(names) + owners)[is_known]
     values = np.empty((n * len(names), problems))
     for problem in range(problems):
-        weights = model.weights[places[is_known], problem].astype(np.float64)
+        weights = matrix[places[is_known], problem].astype(np.float64)
         values[:, problem] = np.bincount(cells, rows.values[is_known] * weights, len(values))
     return Contributions(names, values.reshape(n, len(names), problems))

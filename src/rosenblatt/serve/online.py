@@ -20,7 +20,7 @@ from rosenblatt.errors import ModelFormatError, OptionError
 from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.jobs.outcome import state_for_model
 from rosenblatt.jobs.rows import check_can_learn, state_of_model
-from rosenblatt.jobs.run import rule_of, spec_of
+from rosenblatt.jobs.run import head_of, rule_of, spec_of
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.kernels.text import Rows
@@ -264,13 +264,15 @@ class Online:
                 parameters=self.options.settings,
                 calibration=start.calibration if start is not None and is_same else None,
                 threshold=start.threshold if start is not None and is_same else 0.0,
+                head=head_of(self.options, len(self.classes)),
             )
             vars(self._model)["_numbering"] = self.numbering  # which would be made again
         return self._model
 
     def exported(self) -> Model:
         """A copy of the current model, with all that is needed to go on from it."""
-        state = state_for_model(self.learner)
+        clocks = len(self.model.bias) if self.model.by_pairs else 1
+        state = state_for_model(self.learner, clocks)
         if self.rarity is not None:
             state |= self.rarity.state(np.arange(len(self.numbering), dtype=np.uint32))
         return deepcopy(replace(self.model, state=state))
