@@ -39,6 +39,18 @@ def _blocks(page):
     return BLOCK.findall(page.read_text("utf-8"))
 
 
+def test_the_papers_of_the_rules_are_listed_with_links():
+    from rosenblatt.rules.registry import rules
+
+    page = " ".join((ROOT / "docs" / "theory" / "papers.md").read_text("utf-8").split())
+    for rule in rules().values():
+        for paper in rule.paper.split("; "):
+            authors, year = paper.partition(")")[0].split(" (")
+            assert f"{authors.split(',')[0]}" in page, paper
+            assert f"({year})" in page, paper
+    assert page.count("](https://") > 30
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if _blocks(p)], ids=lambda p: p.stem)
 def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")

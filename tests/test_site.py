@@ -167,6 +167,37 @@ def test_the_start_page_shows_where_to_begin_and_then_a_live_picture(reader):
     assert failed == []
 
 
+def test_no_table_scrolls_sideways_on_a_wide_screen(reader):
+    page, _ = reader
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": WIDTHS[0], "height": 900})
+    for path in sorted(BUILT.glob("*/*.html")):
+        page.goto(path.as_uri())
+        scrolling = page.locator(".bd-article table").evaluate_all(
+            "all => all.filter((one) => one.parentElement.scrollWidth > "
+            "one.parentElement.clientWidth + 1).map((one) => one.innerText.slice(0, 80))"
+        )
+        assert scrolling == [], path.name
+
+
+def test_the_text_begins_at_the_same_place_on_every_page(reader):
+    page, _ = reader
+    page.set_viewport_size({"width": WIDTHS[0], "height": 900})
+    edges = set()
+    for name in ("index", "benchmarks/speed", "guide/lab", "reference/commands"):
+        page.goto((BUILT / f"{name}.html").as_uri())
+        edges.add(round(page.locator("h1").bounding_box()["x"]))
+    assert len(edges) == 1
+
+
+def test_a_long_signature_is_cut(reader):
+    page, _ = reader
+    page.goto((BUILT / "reference/generated/rosenblatt.Perceptron.html").as_uri())
+    signature = page.locator("dt.sig").first
+    assert signature.inner_text().count("=") < 10
+    assert signature.bounding_box()["height"] < 110
+
+
 def test_a_figure_is_dark_on_a_dark_page(reader):
     page, _ = reader
     page.set_viewport_size({"width": WIDTHS[0], "height": 900})

@@ -16,6 +16,7 @@ from rosenblatt.lab.recordings import write
 
 COMMANDS = "<!-- commands -->"
 FIGURES = "_figures"
+LONGEST_SIGNATURE = 150  # characters, two lines on a page
 _BACK_LINK = re.compile(r'<a class="viewcode-back" href="([^"#]+)#([^"]+)">\[docs\]</a>')
 EXECUTED = ("course", "quick-start")
 
@@ -52,9 +53,19 @@ def _drop_lost_links(app: Any, exception: Exception | None) -> None:
         page.write_text(_BACK_LINK.sub(checked, text), "utf-8")
 
 
+def _short_signature(app: Any, what: str, name: str, *rest: Any) -> tuple[str, Any] | None:
+    """The first parameters of a long signature: all of them are listed below it."""
+    signature, returned = rest[2:]
+    if not signature or len(signature) <= LONGEST_SIGNATURE:
+        return None
+    shown = signature[:LONGEST_SIGNATURE].rpartition(",")[0]
+    return f"{shown}, ...)", returned
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Complete each source before it is parsed."""
     app.connect("source-read", _complete)
+    app.connect("autodoc-process-signature", _short_signature)
     app.connect("build-finished", _write_scenes)
     app.connect("build-finished", _drop_lost_links)
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}
