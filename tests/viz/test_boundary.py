@@ -108,3 +108,17 @@ def test_a_precomputed_kernel_has_no_boundary_to_draw(blobs):
     model = KernelPerceptron(kernel="precomputed").fit(X @ X.T, y)
     with pytest.raises(ValueError, match="no values between the rows"):
         BoundaryDisplay.from_estimator(model, X @ X.T, y)
+
+
+@pytest.mark.parametrize("corner", ["upper right", "upper left", "lower right", "lower left"])
+def test_the_legend_stands_in_the_corner_without_points(corner):
+    X = np.array([[x, y] for x in range(8) for y in range(8)], dtype=float)
+    height, side = corner.split()
+    across, up = X[:, 0] >= 4, X[:, 1] >= 4
+    X = X[~((across == (side == "right")) & (up == (height == "upper")))]
+    display = BoundaryDisplay.from_estimator(
+        Perceptron(random_state=0).fit(X, X[:, 0] > 3), X, X[:, 0] > 3
+    )
+    display.figure_.canvas.draw()
+    box = display.ax_.get_legend().get_window_extent()
+    assert not [1 for x, y in display.ax_.transData.transform(X) if box.contains(x, y)]

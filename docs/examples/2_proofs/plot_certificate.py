@@ -33,13 +33,15 @@ def draw_line(ax, w, b, **style):
     ax.plot(*ends.T, **style)
 
 
-figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained")
 for ax, (verdict, (X, y)) in zip(axes, cases.items(), strict=True):
     certificate = certify(X, y)
     assert certificate.verdict == verdict
     scatter(ax, X, y, ["class 0", "class 1"])
-    ax.set(title=verdict, xlim=(X[:, 0].min() - 0.6, X[:, 0].max() + 0.6))
-    ax.set(ylim=(X[:, 1].min() - 0.6, X[:, 1].max() + 0.6), aspect="equal")
+    low, high = X.min(axis=0), X.max(axis=0)
+    middle, half = (low + high) / 2, (high - low).max() / 2 + 0.6
+    (x0, y0), (x1, y1) = middle - half, middle + half
+    ax.set(title=verdict, xlim=(x0, x1), ylim=(y0, y1), aspect="equal")
     if certificate.separable:
         best = certificate.geometric
         draw_line(ax, best.weights, best.bias, color=INK)
@@ -52,6 +54,8 @@ for ax, (verdict, (X, y)) in zip(axes, cases.items(), strict=True):
     if certificate.contradiction is not None:
         rows = np.array(certificate.contradiction.rows)
         ax.scatter(*X[rows].T, s=160, facecolors="none", edgecolors=INK)
+        if len(np.unique(X[rows], axis=0)) == 1:
+            ax.annotate("a row of each class", X[rows[0]], (6, -20), textcoords="offset points")
         for sign in (-1, 1):
             ends = X[rows[np.array(certificate.contradiction.signs) == sign]]
             ax.plot(*ends.T, color=INK, linestyle="--", linewidth=1)

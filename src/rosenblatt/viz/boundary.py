@@ -184,7 +184,8 @@ class BoundaryDisplay(style.Display):
         ax.set(xlim=(x0, x1), ylim=(y0, y1), xlabel=self.axes[0], ylabel=self.axes[1])
         if legend:
             outside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
-            ax.legend(framealpha=0.9, **(outside if several else {"loc": "best"}))
+            inside = {"loc": _emptiest_corner(self.points, (x0, x1), (y0, y1))}
+            ax.legend(framealpha=0.9, **(outside if several else inside))
         return self
 
     def _draw_lines(self, ax: Any, grid: Any, scores: Any, regions: Any) -> None:
@@ -204,6 +205,17 @@ class BoundaryDisplay(style.Display):
                 across = self.margin * _slope(scores.reshape(grid[0].shape), grid)
                 look = {"linestyles": "dashed", "linewidths": 1.1}
                 draw(scores, [-across, across], colors=style.SOFT, **look)
+
+
+def _emptiest_corner(points: Any, x: tuple[float, float], y: tuple[float, float]) -> str:
+    """The corner of the picture for a legend: over lines rather than over points."""
+    across, up = ((points - [x[0], y[0]]) / [x[1] - x[0], y[1] - y[0]]).T
+    corners = {
+        f"{name} {side}": int(np.sum((high < 0.25) & (far < 0.35)))
+        for name, high in (("upper", 1 - up), ("lower", up))
+        for side, far in (("right", 1 - across), ("left", across))
+    }
+    return min(corners, key=corners.__getitem__)
 
 
 def _slope(surface: Any, grid: Any) -> float:
