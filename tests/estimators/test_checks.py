@@ -32,12 +32,6 @@ def test_asking_for_a_number_of_epochs_is_not_warned_of():
         Perceptron.textbook(max_iter=2, tol=None).fit(X, Y)
 
 
-@pytest.mark.parametrize("options", [{"keep": "best"}, {"max_updates": 5}])
-def test_threads_that_could_not_be_used_are_refused(options):
-    with pytest.raises(ValueError, match="cannot be spread over n_jobs=2 threads"):
-        Perceptron.textbook(n_jobs=2, tol=None, max_iter=2, **options).fit(X, Y)
-
-
 def test_no_threads_at_all_are_refused():
     with pytest.raises(ValueError, match="n_jobs=0 has no meaning"):
         Perceptron.textbook(n_jobs=0).fit(X, Y)
@@ -48,10 +42,10 @@ def test_parameters_are_named():
         Perceptron.textbook(1.0)
 
 
-@pytest.mark.parametrize("rates", [[1.0, 2.0], [1.0, -1.0, 1.0], [1.0, np.inf, 1.0]])
-def test_feature_rates_that_do_not_fit_are_refused(rates):
-    with pytest.raises(ValueError, match="feature_rates must be 3 finite numbers"):
-        Perceptron.textbook(feature_rates=rates, max_iter=1, tol=None).fit(X, Y)
+@pytest.mark.parametrize("gone", [{"feature_rates": [1.0, 2.0, 3.0]}, {"shuffle": "random"}])
+def test_options_of_earlier_versions_are_refused(gone):
+    with pytest.raises(ValueError, match=f"The '{next(iter(gone))}' parameter of Perceptron"):
+        Perceptron(**gone).fit(X, Y)
 
 
 def test_balanced_class_weights_do_as_much_as_for_logistic_regression():

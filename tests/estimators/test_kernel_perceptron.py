@@ -36,7 +36,7 @@ options = st.fixed_dictionaries(
         "max_iter": st.integers(1, 7),
         "tol": st.sampled_from([None, 1e-3]),
         "random_state": st.integers(0, 3),
-        "shuffle": st.sampled_from([False, True, "random", "after_first"]),
+        "shuffle": st.sampled_from([False, True, "after_first"]),
         "multiclass": st.sampled_from(["ovr", "ovo", "joint"]),
     }
 ) | st.just({"mistake": "sign", "shuffle": False, "max_iter": 5})
@@ -312,7 +312,3 @@ def test_a_row_of_great_weight_may_need_many_copies():
     primal = Perceptron.textbook(fit_intercept=False, **options).fit(X, y, sample_weight=weights)
     assert same_run(dual, primal)
     assert dual.n_updates_ > 400
-    for model in (dual, primal):
-        model.set_params(max_updates=50).fit(X, y, sample_weight=weights)
-        assert model.stop_reason_ == "budget"
-    assert same_run(dual, primal)

@@ -289,7 +289,6 @@ def test_lists_of_labels_go_through_scikit_learns_binarizer():
         ({"multiclass": "ovo"}, ValueError, "multiclass='ovo' is for one class per row"),
         ({"multiclass": "joint"}, ValueError, "multiclass='joint' is for one class per row"),
         ({"class_weight": "balanced"}, ValueError, "class_weight='balanced' is for one class"),
-        ({"max_updates": 9}, ValueError, "max_updates=9 is for one class per row"),
     ],
 )
 def test_options_that_mean_nothing_with_labels_are_refused(options, error, message):

@@ -131,7 +131,7 @@ def test_learning_online_ends_where_partial_fit_does(data, multiclass, options, 
     kinds,
     options,
     st.sampled_from(["last", "average", "late_average", "best"]),
-    st.sampled_from(["permutation", "random", "fixed", "after_first"]),
+    st.sampled_from(["permutation", "fixed", "after_first"]),
     st.lists(st.integers(1, 7), min_size=1, max_size=30),
 )
 def test_a_run_stopped_anywhere_and_resumed_is_the_undisturbed_run(

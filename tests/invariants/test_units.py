@@ -127,14 +127,14 @@ def test_without_a_scale_and_in_the_textbook_nothing_is_done(name):
     assert bare.scale_ is None
     assert np.array_equal(bare.state_.weights.shape, weights_of(bare).shape)
     assert Perceptron.textbook().fit(X, y).scale_ is None
-    assert Perceptron(feature_rates=np.ones(X.shape[1])).fit(X, y).scale_ is None
+    assert Perceptron(feature_rates="idf").fit(X, y).scale_ is None
 
 
 def test_a_warm_start_continues_from_the_weights_for_the_columns_as_given():
     X, y = CANCER
     model = Perceptron(random_state=0, max_iter=3, tol=None, warm_start=True, keep="last")
     coef = weights_of(model.fit(X, y)).copy()
-    model.set_params(max_updates=1)
+    model.set_params(max_iter=1)
     moved = np.abs(weights_of(model.fit(X, y)) - coef) * X.std(axis=0)
     assert moved.max() < 20
 

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rosenblatt.kernels.gram import vote, walk
-from rosenblatt.learners.protocol import UNLIMITED
 
 
 @st.composite
@@ -22,13 +21,13 @@ def blocks(draw):
     return X, signs.astype(np.int8), S, omega
 
 
-def call(X, signs, S, omega, threshold, allowed=UNLIMITED):
+def call(X, signs, S, omega, threshold):
     problems = len(S)
     clock, squares = np.zeros(problems), np.zeros((2, problems))
     found, places = np.empty((S.size, 2)), np.empty((S.size, 2), np.int64)
     before, seen, order = S.copy(), np.empty_like(S), np.arange(len(X))
     ended = walk(
-        X @ X.T, order, S, before, signs, omega, np.array([threshold, threshold, allowed]),
+        X @ X.T, order, S, before, signs, omega, (threshold, threshold),
         (clock, squares), (found, places), seen,
     )  # fmt: skip
     S[:, : ended[0]] = seen[:, : ended[0]]
@@ -75,17 +74,6 @@ def test_the_squared_change_is_that_of_the_weights(block):
         w = sum((tau * X[i] for (q, i), (tau, _) in zip(places, found, strict=True) if q == p), 0.0)
         assert np.isclose(squares[1, p], np.dot(w, w) if np.ndim(w) else 0.0)
         assert np.isclose(squares[0, p], squares[1, p])
-
-
-@given(blocks(), st.integers(1, 3))
-def test_a_walk_stops_before_a_mistake_when_the_updates_are_used_up(block, allowed):
-    X, signs, S, omega = block
-    ones = np.ones_like(omega)
-    (walked, _, updates, _), _, places, _, _ = call(X, signs, S.copy(), ones, 0.0, allowed)
-    _, everything, all_places, _, _ = call(X, signs, S.copy(), ones, 0.0)
-    assert updates <= allowed + len(S) - 1
-    assert np.array_equal(places, all_places[: len(places)])
-    assert (walked == len(X)) == (len(places) == len(everything))
 
 
 @given(

@@ -12,7 +12,6 @@ from rosenblatt.learners.dual import Dual
 from rosenblatt.learners.examples import ONE, examples_of
 from rosenblatt.learners.gram_blocks import GramBlocks
 from rosenblatt.learners.problems import Problems, votes
-from rosenblatt.learners.protocol import Limits
 from rosenblatt.rules.perceptron import Thresholds
 from rosenblatt.training import Drawn, Plan, Progress, run
 
@@ -32,7 +31,7 @@ def examples(draw):
 
 multiclass = st.sampled_from(["ovr", "ovo", "joint"])
 thresholds = st.sampled_from([(0.0, 0.0), (2.0, 2.0), (-5e-324, 0.0)])
-draws = st.sampled_from(["fixed", "permutation", "after_first", "random"])
+draws = st.sampled_from(["fixed", "permutation", "after_first"])
 
 
 def linear(A, B):
@@ -155,27 +154,13 @@ def test_errors_are_counted_by_the_scores_of_the_weights(found, multiclass, thre
 
 
 @given(examples(), multiclass, st.integers(1, 6))
-def test_a_snapshot_is_left_and_come_back_to(found, multiclass, allowed):
+def test_a_snapshot_is_left_and_come_back_to(found, multiclass, visits):
     rows, k = found
     dual = Dual(Problems(k, multiclass), source(rows))
     start = dual.snapshot()
     assert dual.is_at(start)
     _, order = drawn(rows, "fixed").everything()
-    dual.walk(rows, order, ONE, Limits(updates=allowed))
+    dual.walk(rows, order[:visits])
     weights = dual.log.coefficients(len(dual.problems), len(rows)) @ rows.rows.X
     assert dual.is_at(start) == (not weights.any())
     assert dual.is_at(dual.snapshot())
-
-
-@given(examples(), multiclass, st.integers(0, 9))
-def test_a_walk_stops_before_the_update_that_is_one_too_many(found, multiclass, allowed):
-    rows, k = found
-    rows, (_, order) = rows.relabelled(rows.codes), drawn(rows, "fixed").everything()
-    dual = Dual(Problems(k, multiclass), source(rows))
-    primal = make(Spec(multiclass=multiclass, padding=0.0, dense=True), k, rows.n_features)
-    if multiclass == "ovo" and k > 2:  # pairs of the linear learner do not share their limits
-        return
-    ours = dual.walk(rows, order, ONE, Limits(updates=allowed))
-    theirs = primal.walk(rows, order, ONE, Limits(updates=allowed), predict_first=True)
-    assert ours[:5] == theirs[:5]
-    assert np.array_equal(ours.predictions, theirs.predictions)

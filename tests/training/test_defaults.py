@@ -16,6 +16,8 @@ from tests.invariants.strategies import data_sets
 from tests.members import offsets_of, weights_of
 
 from rosenblatt import KernelPerceptron, OneByOne, Perceptron, load, save
+from rosenblatt.learners.examples import examples_of
+from rosenblatt.learners.rates import idf_rates
 from rosenblatt.training.defaults import ROWS_THAT_DECIDE, multiclass_of
 
 IRIS = load_iris(return_X_y=True)
@@ -28,7 +30,7 @@ DIGITS = load_digits(return_X_y=True)
     keep=st.sampled_from(["average", "late_average", "last", "best"]),
     multiclass=st.sampled_from(["auto", "ovr", "ovo", "joint"]),
     update=st.sampled_from(["online", "batch"]),
-    shuffle=st.sampled_from([True, False, "after_first", "random"]),
+    shuffle=st.sampled_from([True, False, "after_first"]),
     layout=st.sampled_from([np.asarray, np.float32, sparse.csr_array]),
 )
 def test_scaling_by_a_power_of_two_scales_the_weights_and_nothing_else(
@@ -122,11 +124,11 @@ def test_the_learning_rate_only_scales_the_weights():
 
 
 def test_rates_of_features_are_scales_of_features():
-    X, y = IRIS
-    scales = np.array([1.0, 2.0, 0.5, 4.0])
-    rated = Perceptron(feature_rates=scales**2, shuffle=False, max_iter=9, tol=None).fit(X, y)
+    X, y = DIGITS[0][:300], DIGITS[1][:300]
+    scales = np.sqrt(idf_rates(examples_of(X, y))[:-1])
+    rated = Perceptron(feature_rates="idf", shuffle=False, max_iter=9, tol=None).fit(X, y)
     scaled = Perceptron(shuffle=False, max_iter=9, tol=None, scale=None).fit(X * scales, y)
-    assert rated.threshold_ == scaled.threshold_
+    assert np.isclose(rated.threshold_, scaled.threshold_, rtol=2**-8)
     assert np.allclose(weights_of(rated), weights_of(scaled) * scales)
 
 

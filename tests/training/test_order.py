@@ -10,7 +10,7 @@ ROWS = np.arange(50, dtype=np.uint64)
 EXAMPLES = examples_of(np.zeros((50, 1)), np.zeros(50, int))
 
 
-@pytest.mark.parametrize("draw", ["permutation", "after_first", "random"])
+@pytest.mark.parametrize("draw", ["permutation", "after_first"])
 def test_an_epoch_is_drawn_the_same_way_whenever_it_is_asked_for(draw):
     first, second = Drawn(EXAMPLES, ROWS, draw, 3), Drawn(EXAMPLES, ROWS, draw, 3)
     for epoch in (4, 2, 9):
@@ -31,7 +31,6 @@ def test_what_is_left_of_an_order_is_the_rest_of_it():
     assert np.array_equal(rest, drawn.order(2)[20:])
 
 
-def test_rows_drawn_with_replacement_may_leave_some_out():
+def test_an_order_may_leave_some_rows_out():
     assert Drawn(EXAMPLES, ROWS, "permutation").visits_all
-    assert not Drawn(EXAMPLES, ROWS, "random").visits_all
     assert not Drawn(EXAMPLES, ROWS[:3]).visits_all

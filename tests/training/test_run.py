@@ -32,7 +32,6 @@ def finish(learner, data, plan, progress=None):
     [
         (AND, {"tol": None}, "separated"),
         (AND, {"tol": None, "max_epochs": 2}, "budget"),
-        (AND, {"tol": None, "max_updates": 3}, "budget"),
         (AND, {"tol": 1e-3, "patience": 5}, "stalled"),
         (AND, {"tol": None, "callbacks": (lambda epoch: epoch.epoch == 2,)}, "callback"),
         (XOR, {"tol": None}, "cycle"),
@@ -47,7 +46,7 @@ def test_a_run_says_why_it_ended(labels, options, reason):
     assert records == progress.history
 
 
-@pytest.mark.parametrize("draw", ["fixed", "permutation", "after_first", "random"])
+@pytest.mark.parametrize("draw", ["fixed", "permutation", "after_first"])
 @pytest.mark.parametrize("most", [1, 3, 7])
 def test_a_run_taken_in_pieces_is_the_run_in_one(draw, most):
     whole, data, plan = a_run(AND, draw=draw, tol=None, max_epochs=9)
@@ -70,12 +69,6 @@ def test_after_a_cycle_the_updates_of_each_row_are_known():
     padded = np.column_stack([CORNERS, np.ones(4)])
     assert progress.row_updates.sum() > 0
     assert np.array_equal(progress.row_updates * signs @ padded, np.zeros(3))
-
-
-def test_a_budget_of_updates_ends_in_the_middle_of_an_epoch():
-    progress, records = finish(*a_run(AND, tol=None, max_updates=3))
-    assert progress.updates == 3
-    assert sum(record.updates for record in records) == 3
 
 
 def test_the_late_average_leaves_out_the_first_half_of_the_epochs():

@@ -46,10 +46,9 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "fit_intercept": ["boolean"],
     "intercept_scaling": [POSITIVE],
     "scale": [AUTO, None],
-    "feature_rates": [StrOptions({"idf"}), "array-like", None],
-    "shuffle": ["boolean", StrOptions({"random", "after_first"}), "array-like"],
+    "feature_rates": [StrOptions({"idf"}), None],
+    "shuffle": ["boolean", StrOptions({"after_first"}), "array-like"],
     "max_iter": [_COUNT],
-    "max_updates": [_COUNT, None],
     "tol": [NOT_NEGATIVE, None],
     "early_stopping": ["boolean"],
     "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
@@ -328,9 +327,7 @@ def order_of(
     is_named = isinstance(shuffle, bool | np.bool_ | str)
     rows = np.arange(n) if is_named else np.asarray(shuffle)
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.size == 0:
-        raise ValueError(
-            "shuffle must be True, False, 'after_first', 'random' or an array of row numbers."
-        )
+        raise ValueError("shuffle must be True, False, 'after_first' or an array of row numbers.")
     if rows.min() < 0 or rows.max() >= n:
         raise ValueError(f"shuffle holds row numbers outside 0 .. {n - 1}.")
     rows = rows.astype(np.uint64)

@@ -176,7 +176,6 @@ def check_multilabel_options(estimator: Any) -> None:
     is_changed = {
         "multiclass": estimator.multiclass in ("ovo", "joint"),
         "class_weight": estimator.class_weight is not None,
-        "max_updates": estimator.max_updates is not None,
     }
     for name in (name for name, changed in is_changed.items() if changed):
         raise ValueError(
@@ -225,17 +224,6 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
             "negative (a weight of 0 leaves the row out)."
         )
     return weights
-
-
-def checked_rates(feature_rates: Any, n_features: int) -> np.ndarray:
-    """A finite learning rate per feature, none negative."""
-    rates = np.asarray(feature_rates, dtype=np.float32)
-    if rates.shape != (n_features,) or not (np.isfinite(rates) & (rates >= 0)).all():
-        raise ValueError(
-            f"feature_rates must be {n_features} finite numbers, none negative; got an array of "
-            f"shape {rates.shape}."
-        )
-    return rates
 
 
 def weighted_by_class(

@@ -30,7 +30,6 @@ from rosenblatt.estimators._input import (
     check_multilabel_options,
     check_weights,
     checked_data,
-    checked_rates,
     initial_weights,
     refuse_bad_numbers,
 )
@@ -102,7 +101,6 @@ class LinearClassifier(Classifier):
     threshold = 0.0
     mistake = "margin"
     update = "online"
-    max_updates = None
 
     _is_perceptron = True
     _learner: Any
@@ -445,34 +443,19 @@ class LinearClassifier(Classifier):
         """The learner's rates per feature, by the columns of X; the last is for all others."""
         if len(rates) == 1:
             return rates
-        if not isinstance(self.feature_rates, str):
-            return checked_rates(self.feature_rates, self.n_features_in_)
         full = np.full(self.n_features_in_ + 1, rates[-1])
         full[self._places] = rates[:-1]
         return full
 
     def _rates(self, examples: Examples) -> np.ndarray:
         """The learning rate of each feature of the examples."""
-        if self.feature_rates is None:
-            return ONE_RATE
-        if isinstance(self.feature_rates, str):
-            return idf_rates(examples)
-        rates = checked_rates(self.feature_rates, self.n_features_in_)
-        return rates if examples.columns is None else np.append(rates[examples.columns], 1.0)
+        return ONE_RATE if self.feature_rates is None else idf_rates(examples)
 
     # The learner and its options
 
     def _new_learner(self, examples: Examples, n_classes: int, device: str = "cpu") -> Any:
         """A learner with zero weights, on the processor or on a GPU."""
         threads, multiclass = threads_of(self.n_jobs), self.multiclass_
-        counts_all = self.max_updates is not None or self.keep == "best"
-        together = self._is_perceptron and n_classes > 2 and multiclass == "ovr"
-        if threads > 1 and together and counts_all:
-            name = "keep='best'" if self.keep == "best" else "max_updates"
-            raise ValueError(
-                f"{name} counts over all classes together, which cannot be spread over "
-                f"n_jobs={self.n_jobs} threads. Use n_jobs=None."
-            )
         if examples.stored * n_classes < WORTH_STARTING:
             threads = 1
         rule, padding = self._rule(n_classes)

@@ -98,7 +98,7 @@ class KernelPerceptron(Classifier):
     tol : float or None, default=None
         As for :class:`rosenblatt.Perceptron`; None: an epoch without a mistake or the budget ends
         a run.
-    mistake, shuffle, max_updates
+    mistake, shuffle
         As for :class:`rosenblatt.Perceptron`, with the same defaults.
     early_stopping, validation_fraction, n_iter_no_change, class_weight, verbose, callbacks
         As for :class:`rosenblatt.Perceptron`, with the same defaults.
@@ -187,7 +187,6 @@ class KernelPerceptron(Classifier):
         multiclass="ovr",
         shuffle=True,
         max_iter=8,
-        max_updates=None,
         tol=None,
         early_stopping=False,
         validation_fraction=0.1,
@@ -211,7 +210,6 @@ class KernelPerceptron(Classifier):
         self.multiclass = multiclass
         self.shuffle = shuffle
         self.max_iter = max_iter
-        self.max_updates = max_updates
         self.tol = tol
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction

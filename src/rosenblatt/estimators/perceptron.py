@@ -58,18 +58,16 @@ class Perceptron(LinearClassifier):
         a power of two. Dense columns are centred, too; sparse ones are scaled only if their numbers
         are more than 16 times as large as usual, or as small. `partial_fit` scales dense rows by
         those before them, and sparse ones as `fit` did. (None with `feature_rates`.)
-    feature_rates : "idf", array (n_features,) or None, default=None
-        A learning rate per feature. ``"idf"`` is the square of its inverse document frequency in
+    feature_rates : "idf" or None, default=None
+        A learning rate per feature: ``"idf"`` is the square of its inverse document frequency in
         the first 4,096 rows, which is learning from idf-weighted rows; recommended for text.
-    shuffle : bool, "after_first", "random" or array of row numbers, default=True
+    shuffle : bool, "after_first" or array of row numbers, default=True
         The order of an epoch: a new permutation; as given (False); as given in the first epoch and
-        permuted after it, as files are read; drawn with replacement; or these rows, every epoch.
+        permuted after it, as files are read; or these rows, every epoch.
         With True the model depends on the examples as a set and on `random_state`, not on how the
         rows were sorted, and a row of weight 2 is the same as the row twice.
     max_iter : int, default=1000
         The largest number of epochs.
-    max_updates : int or None, default=None
-        The largest number of updates, all classes together.
     tol : float, "auto" or None, default="auto"
         Stop when the weights move less than this in an epoch, relative to their length, or when
         the updates per epoch, as a share of the steps, have not fallen by more than this for
@@ -188,7 +186,6 @@ class Perceptron(LinearClassifier):
         feature_rates=None,
         shuffle=True,
         max_iter=1000,
-        max_updates=None,
         tol="auto",
         early_stopping=False,
         validation_fraction=0.1,
@@ -214,7 +211,6 @@ class Perceptron(LinearClassifier):
         self.feature_rates = feature_rates
         self.shuffle = shuffle
         self.max_iter = max_iter
-        self.max_updates = max_updates
         self.tol = tol
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction

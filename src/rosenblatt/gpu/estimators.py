@@ -107,10 +107,8 @@ class OnDevice(Classifier):
 
     def _check_rows_to_fit(self, X: Any) -> None:
         """Refuse what a GPU cannot do, before anything is computed."""
-        for name, value in (("update", "online"), ("max_updates", None)):
-            if getattr(self, name, value) != value:
-                here = f"rosenblatt.{type(self).__name__}"
-                raise DeviceError(f"The GPU has no {name}={getattr(self, name)!r}: use {here}.")
+        if getattr(self, "update", "online") != "online":
+            raise DeviceError(f"The GPU has no update={self.update!r}: use rosenblatt.Perceptron.")
         current_device() if not is_on_cuda(X) else device_of(X)
         if sparse.issparse(X):
             name = type(self).__name__

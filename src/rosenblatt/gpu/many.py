@@ -78,7 +78,7 @@ class OwnRows(Drawn):
     @property
     def visits_all(self) -> bool:
         """Whether every epoch visits every row of positive weight."""
-        return self.draw != "random" and np.unique(self.rows).size == len(self.examples)
+        return bool(np.unique(self.rows).size == len(self.examples))
 
 
 @dataclass(frozen=True)

@@ -28,15 +28,14 @@ def walk(G, order, S, before, signs, omega, rule, book, lines, seen):
     ``S`` (problems, b) holds the scores of all b rows, and `before` those at the start of the
     epoch; ``seen`` (problems, visits) gets the score of each visit before learning. ``signs``
     (problems, b) is -1, +1 or 0: not a row of this problem. ``rule`` is (threshold for y = -1,
-    threshold for y = +1, updates allowed). ``book`` is (clock, squares): ``clock`` (problems,)
+    threshold for y = +1). ``book`` is (clock, squares): ``clock`` (problems,)
     counts weighted steps, ``squares`` (2, problems) holds ``‖w‖²`` and the square of its change in
     this epoch. ``lines`` is (factors, places): each correction goes to ``places`` (problem, row)
     and ``factors`` (signed τ, time before it).
 
-    The walk stops before a correction when the allowed updates are used up. Returns (rows visited,
-    lines written, updates, rows corrected).
+    Returns (rows visited, lines written, updates, rows corrected).
     """
-    below, above, allowed = rule[0], rule[1], rule[2]
+    below, above = rule
     (clock, squares), (factors, places) = book, lines
     problems, rows = S.shape
     written = updates = corrected = 0
@@ -45,8 +44,6 @@ def walk(G, order, S, before, signs, omega, rule, book, lines, seen):
         for c in range(problems):
             sign = signs[c, i]
             wrong |= sign != 0 and sign * S[c, i] <= (above if sign > 0 else below)
-        if wrong and updates >= allowed:
-            return visit, written, updates, corrected
         corrected += wrong
         for c in range(problems):
             sign, s = signs[c, i], S[c, i]
@@ -74,13 +71,13 @@ def walk_joint(G, order, S, before, codes, omega, rule, book, lines, seen):
     """The same, with its arguments, for all classes jointly: one goes up, its best rival down.
 
     ``codes`` (b,) are the class numbers. An update writes two lines, up and down; copies of a
-    weighted row come one after the other, and each may meet another rival. The walk also stops
-    before a row that may need more lines than are left.
+    weighted row come one after the other, and each may meet another rival. The walk stops before a
+    row that may need more lines than are left.
 
     K. Crammer, Y. Singer (2003), Ultraconservative online algorithms for multiclass problems, JMLR
     3, with one rival.
     """
-    below, above, allowed = rule[0], rule[1], rule[2]
+    below, above = rule
     (clock, squares), (factors, places) = book, lines
     classes, rows = S.shape
     written = updates = corrected = 0
@@ -95,7 +92,7 @@ def walk_joint(G, order, S, before, codes, omega, rule, book, lines, seen):
             copies = math.ceil(left)
             if left > 1.0 and G[i, i] > 0.0:
                 copies = min(copies, math.floor((s[rival] - s[label] + above) / G[i, i]) + 2)
-            if updates >= allowed or written + 2 * copies > len(factors):
+            if written + 2 * copies > len(factors):
                 return visit, written, updates, corrected
             corrected += 1
         while left > 0.0 and is_within(s[label] - s[rival], threshold):

@@ -10,9 +10,8 @@ They take exactly the steps of :mod:`rosenblatt.reference`, over rows of every l
   steps so far.
 - ``rule``: (threshold for y = -1, threshold for y = +1, c²).
 - ``seen`` (visits, problems) gets the score of each visit before learning.
-- ``task``: the classes and the limits. A walk stops when the allowed updates are used up, and
-  *before* a mistake that ends a run of more than ``task.longest`` right answers, so that the caller
-  can evaluate weights that lasted that long.
+- ``task``: the classes and the limit. A walk stops *before* a mistake that ends a run of more than
+  ``task.longest`` right answers, so that the caller can evaluate weights that lasted that long.
 - ``counts``: what happened, by the indices below.
 """
 
@@ -45,7 +44,6 @@ class Task(NamedTuple):
     negative: int = 0  # the negative class, or REST; the first of several classes
     positive: int = 1
     joint: bool = False  # whether all classes learn jointly
-    updates: int = UNLIMITED  # the updates that are allowed
     longest: int = UNLIMITED  # the run of right answers that a walk does not end
 
 
@@ -101,7 +99,7 @@ def walk_one(rows, codes, omega, order, etas, weights, rates, book, rule, task, 
             counts[RUN] += 1
             book[CLOCK, 0] += weight
             continue
-        if counts[RUN] > task.longest or counts[UPDATES] >= task.updates:
+        if counts[RUN] > task.longest:
             counts[VISITED] = i
             return
         counts[MISTAKES] += wrong
@@ -141,7 +139,7 @@ def walk_many(
         for c in range(classes):
             s[c] += seen.dtype.type(book[BIAS, c])
         wrong = is_mistaken(s, label, rule, task)
-        if wrong and (counts[RUN] > task.longest or counts[UPDATES] >= task.updates):
+        if wrong and counts[RUN] > task.longest:
             counts[VISITED] = i
             return
         counts[MISTAKES] += strongest_but(s, -1) != label

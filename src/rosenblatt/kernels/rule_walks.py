@@ -53,7 +53,7 @@ def walk_problem(
             q = length(rule, rows, row, v, rates, book, 0)
             tau, beta = coefficients(rule, m, q, weight, eta)
         if tau != 0.0:
-            if counts[RUN] > task.longest or counts[UPDATES] >= task.updates:
+            if counts[RUN] > task.longest:
                 counts[VISITED] = i
                 return
             pull = sign * tau / book[SCALE, 0]
@@ -100,7 +100,7 @@ def walk_jointly(
                 q += length(rule, rows, row, v, rates, book, c)
             tau, beta = coefficients(rule, m, q, weight, eta)
         if tau != 0.0:
-            if counts[RUN] > task.longest or counts[UPDATES] >= task.updates:
+            if counts[RUN] > task.longest:
                 counts[VISITED] = i
                 return
             for c in (label, rival):

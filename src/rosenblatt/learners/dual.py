@@ -144,7 +144,7 @@ class Dual(Logged):
             kernel = kernels.walk_joint if joint else kernels.walk
             visits, written, made, rows_corrected = kernel(
                 *block, labels, omega,
-                np.array([*self.problems.thresholds, limits.updates - updates], np.float64),
+                tuple(map(float, self.problems.thresholds)),
                 (self.clock, self.squares), (corrections, places), seen,
             )  # fmt: skip
             check_finite(block[2])
@@ -155,8 +155,6 @@ class Dual(Logged):
                 numbers = places[:written, 1] if G is not None else rows[places[:written, 1]]
                 self._remember(numbers, corrections[:written], places[:written, 0], order[at:])
             predictions.append(self.problems.decide(seen[:, :visits].T))
-            if visits < len(rows) and updates >= limits.updates:
-                break
             if visits == 0:
                 lines *= 8  # for the copies of one row
         return tally(examples, order[:at], updates, corrected, predictions)

@@ -83,7 +83,7 @@ class Part(ABC):
 
     def task(self, limits: Limits = NO_LIMITS) -> Task:
         """The classes and the limits of a walk, for the kernels."""
-        return Task(*self.classes, self.kind == "joint", limits.updates, limits.longest)
+        return Task(*self.classes, self.kind == "joint", limits.longest)
 
     @property
     def needs_cells(self) -> bool:

@@ -17,15 +17,12 @@ class Limits(NamedTuple):
 
     Attributes
     ----------
-    updates : int
-        The updates still allowed.
     run : int
         Right answers in a row so far.
     longest : int
         A walk stops before a mistake that ends a longer run than this.
     """
 
-    updates: int = UNLIMITED
     run: int = 0
     longest: int = UNLIMITED
 

@@ -205,9 +205,8 @@ def _plain_parameters(model: Classifier) -> dict[str, Any]:
     if callable(parameters.get("kernel")):
         raise ValueError("A kernel that is a function cannot be saved: model files hold no code.")
     parameters["callbacks"] = None
-    for name in ("shuffle", "feature_rates"):
-        if not isinstance(parameters.get(name), bool | str | None):
-            parameters[name] = np.asarray(parameters[name]).tolist()
+    if not isinstance(parameters.get("shuffle"), bool | str | None):
+        parameters["shuffle"] = np.asarray(parameters["shuffle"]).tolist()
     if not isinstance(parameters["random_state"], int | None):
         parameters["random_state"] = None
     if isinstance(parameters["class_weight"], dict):

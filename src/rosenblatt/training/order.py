@@ -53,9 +53,9 @@ class Drawn:
         What the learner walks over.
     rows : array of uint64
         The rows to visit.
-    draw : {"fixed", "permutation", "after_first", "random"}
-        In this order; in a new permutation per epoch; in this order in the first epoch, as a file
-        is read; or drawn with replacement.
+    draw : {"fixed", "permutation", "after_first"}
+        In this order; in a new permutation per epoch; or in this order in the first epoch, as a
+        file is read, and permuted after it.
     seed : int
         Determines all orders.
     """
@@ -69,9 +69,6 @@ class Drawn:
         """The rows of an epoch, counted from 1, in their order."""
         if self.draw == "fixed" or (self.draw == "after_first" and epoch == 1):
             return self.rows
-        if self.draw == "random":
-            generator = np.random.default_rng([self.seed, epoch])
-            return self.rows[generator.integers(0, self.rows.size, self.rows.size)]
         return shuffled(self.rows, self.seed, epoch)
 
     def parts(self, epoch: int, position: int = 0) -> Iterator[tuple[Any, Array]]:
@@ -88,7 +85,7 @@ class Drawn:
     @cached_property
     def visits_all(self) -> bool:
         """Whether every epoch visits every row of positive weight."""
-        return self.draw != "random" and np.unique(self.rows).size == self.everything()[1].size
+        return bool(np.unique(self.rows).size == self.everything()[1].size)
 
     def everything(self) -> tuple[Any, Array]:
         """The examples, and all rows of positive weight."""

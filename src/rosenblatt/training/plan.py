@@ -46,8 +46,8 @@ class Plan:
         The weights to return. The late average is the mean over all steps since the number of
         epochs last doubled, about the last half of the run, without the poor weights of its start.
         (Suffix averaging: A. Rakhlin, O. Shamir, K. Sridharan (2012).)
-    max_epochs, max_updates
-        The largest numbers of epochs and updates.
+    max_epochs : int
+        The largest number of epochs.
     tol, patience
         The least progress, and the epochs to wait for it. None: without limit.
     early_stopping : bool
@@ -67,7 +67,6 @@ class Plan:
     eta: float | Callable[[int], float] = 1.0
     keep: str = "last"
     max_epochs: int = 1000
-    max_updates: int | None = None
     tol: float | None = 1e-3
     patience: int = 5
     early_stopping: bool = False
@@ -82,7 +81,7 @@ class Plan:
         """A plan of the options that `owner` has under the names of fields, unless chosen here.
 
         >>> from types import SimpleNamespace
-        >>> Plan.of(SimpleNamespace(max_updates=7, tol=0.1), tol=None).max_updates
+        >>> Plan.of(SimpleNamespace(patience=7, tol=0.1), tol=None).patience
         7
         """
         names = [name for name in cls.__dataclass_fields__ if hasattr(owner, name)]
@@ -98,14 +97,6 @@ class Plan:
         """Whether the best weights by training error are returned (the pocket algorithm)."""
         return self.keep == "best" and self.validate is None
 
-    def is_spent(self, updates: int) -> bool:
-        """Whether `max_updates` is reached."""
-        return self.max_updates is not None and updates >= self.max_updates
-
-    def allowed(self, updates: int) -> int:
-        """The number of updates left."""
-        return UNLIMITED if self.max_updates is None else self.max_updates - updates
-
     def etas(self, first: int, count: int) -> Array:
         """The learning rates of visits `first`, `first + 1`, ..., or one for all.
 
@@ -118,7 +109,7 @@ class Plan:
 
 
 def reason_to_stop(
-    record: Epoch, plan: Plan, progress: Progress, *, finished: bool, repeats: bool, cycles: bool
+    record: Epoch, plan: Plan, progress: Progress, *, repeats: bool, cycles: bool
 ) -> str | None:
     """Why the run ends with this epoch, or None if it continues.
 
@@ -128,14 +119,12 @@ def reason_to_stop(
         The completed epoch.
     plan, progress
         Settings and state of the run; `progress` is updated.
-    finished : bool
-        Whether the epoch visited all of its rows.
     repeats : bool
         Whether every epoch visits the same rows in the same order at the same rate.
     cycles : bool
         Whether the weights equal those at an earlier end of an epoch.
     """
-    still = record.updates == 0 and finished
+    still = record.updates == 0
     if still and record.train_error == 0.0:
         return "separated"
     waited = progress.validations_without >= plan.patience
@@ -143,15 +132,13 @@ def reason_to_stop(
         return "validation"
     if cycles:
         return "cycle"
-    if plan.tol is not None and finished and record.relative_change < plan.tol:
+    if plan.tol is not None and record.relative_change < plan.tol:
         return "stable"
     if still and repeats:
         return "stable"
     if plan.tol is not None and not plan.early_stopping and _stalls(record, plan, progress):
         return "stalled"
-    if record.epoch >= plan.max_epochs or plan.is_spent(progress.updates):
-        return "budget"
-    return None
+    return "budget" if record.epoch >= plan.max_epochs else None
 
 
 def _stalls(record: Epoch, plan: Plan, progress: Progress) -> bool:

@@ -48,19 +48,17 @@ def run(learner: Learner, data: Data, plan: Plan, progress: Progress) -> Iterato
     if repeats and progress.cycle is None:
         progress.cycle = CycleFinder(learner.snapshot())
     while progress.stop_reason is None:
-        finished = True
         for examples, order in data.parts(progress.epoch + 1, progress.position):
             if plan.has_pocket and progress.kept is None:
                 error = learner.misclassified(*data.everything(), math.inf)
                 progress.kept = Kept(learner.snapshot(), error)
             at, paused = 0, False
-            while at < len(order) and finished:
+            while at < len(order):
                 began, compiled = perf_counter(), compile_seconds()
                 size = len(order) - at if learner.batch else examples.rows_per_call
                 stop = at + 1 if paused else min(len(order), at + min(size, plan.most_visits))
                 pocket = None if paused or not plan.has_pocket else progress.kept
                 limits = Limits(
-                    plan.allowed(progress.updates),
                     progress.run,
                     UNLIMITED if pocket is None else max(4 * pocket.run, len(examples) >> 12),
                 )
@@ -70,17 +68,15 @@ def run(learner: Learner, data: Data, plan: Plan, progress: Progress) -> Iterato
                 at += tally.visits
                 seconds = perf_counter() - began - (compile_seconds() - compiled)
                 progress.count(tally, seconds)
-                spent = plan.is_spent(progress.updates)
-                finished = at == len(order) or not spent
                 # The walk stopped before a mistake that ends a long run of right answers.
-                paused = at < stop and not spent
+                paused = at < stop
                 if paused:
                     _ratchet(learner, data, progress)
                 else:
                     yield None
             if len(order) == 0:  # only progress of reading
                 yield None
-        yield _close(learner, data, plan, progress, finished, repeats)
+        yield _close(learner, data, plan, progress, repeats)
 
 
 def kept_weights(learner: Learner, plan: Plan, progress: Progress) -> Any:
@@ -119,15 +115,13 @@ def _ratchet(learner: Learner, data: Data, progress: Progress) -> None:
         progress.kept = Kept(learner.snapshot(), wrong, progress.run)
 
 
-def _close(
-    learner: Learner, data: Data, plan: Plan, progress: Progress, finished: bool, repeats: bool
-) -> Epoch:
+def _close(learner: Learner, data: Data, plan: Plan, progress: Progress, repeats: bool) -> Epoch:
     """Record the epoch and apply the stopping rules."""
     began, counts = perf_counter(), progress.counts
     norm, change = learner.measure()
     if not math.isfinite(norm):
         raise ValueError(_OVERFLOW)
-    still = counts.updates == 0 and finished
+    still = counts.updates == 0
     train_error = _train_error(learner, data, plan, progress, still)
     validation_error = math.nan
     if plan.validate is not None:
@@ -135,7 +129,7 @@ def _close(
         if remember_validation(validation_error, plan, progress):
             progress.kept = Kept(learner.snapshot(plan.averages), validation_error)
     cycle = 0
-    if repeats and finished and not still:
+    if repeats and not still:
         assert progress.cycle is not None
         cycle = progress.cycle.length_at(learner.is_at, learner.snapshot)
     progress.epoch += 1
@@ -152,9 +146,7 @@ def _close(
         seconds=counts.seconds + perf_counter() - began,
     )
     progress.history.append(record)
-    progress.stop_reason = reason_to_stop(
-        record, plan, progress, finished=finished, repeats=repeats, cycles=cycle > 0
-    )
+    progress.stop_reason = reason_to_stop(record, plan, progress, repeats=repeats, cycles=cycle > 0)
     if progress.stop_reason == "cycle":
         [(examples, order)] = data.parts(progress.epoch, 0)
         progress.row_updates = learner.row_updates(examples, order, plan.etas(1, 1), cycle)
