@@ -12,7 +12,6 @@ from rosenblatt.data.cells import label_strings
 from rosenblatt.data.features import Features
 from rosenblatt.lifts.tables import TableLift, frequent
 
-KINDS = ("none", "knots", "pairs")
 _MOST_ROWS = 8192  # of the sample, to compare pairs and blocks on
 _MOST_CLASSES = 16  # the most frequent ones, to compare pairs
 

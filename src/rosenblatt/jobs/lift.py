@@ -1,12 +1,10 @@
 """Choose the lift of a table by its error on held-out rows of a sample.
 
-The straight line is kept unless another lift errs less by a standard error of the difference; knots
-unless pairs err less by half of one. docs/benchmarks/tables.md has the study.
+:mod:`rosenblatt.training.defaults` says what is compared, on which rows, and which lift is best.
 """
 
 from __future__ import annotations
 
-import math
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
@@ -18,7 +16,7 @@ import pyarrow as pa
 from rosenblatt.data import Features, Source
 from rosenblatt.data.cells import label_strings
 from rosenblatt.data.labels import sorted_labels
-from rosenblatt.data.lifting import KINDS, lifted
+from rosenblatt.data.lifting import lifted
 from rosenblatt.data.readers import TableReader
 from rosenblatt.jobs.monotone import directions, kept_weights
 from rosenblatt.jobs.options import TrainOptions
@@ -26,14 +24,7 @@ from rosenblatt.jobs.rows import FileRows
 from rosenblatt.jobs.run import Run
 from rosenblatt.learners.problems import decided
 from rosenblatt.training import run as run_epochs
-
-_MOST_ROWS = 16_384  # of the sample, to compare lifts on
-_FEW_ROWS = 3000  # below which rows are held out by turns
-_FEWEST_ROWS = 60  # below which nothing is compared, and nothing lifted
-_FOLDS = 5
-_HELD_OUT = 0.25
-# The standard errors by which a lift may err more than the best and be taken as the simpler one.
-_SLACK = {"none": 1.0, "knots": 0.5, "pairs": 0.0}
+from rosenblatt.training.defaults import LIFT_ROWS, lift_by_mistakes, lift_folds, lifts_of
 
 
 @dataclass(frozen=True)
@@ -53,30 +44,31 @@ def lift_source(source: Source, options: TrainOptions) -> tuple[Features, list[L
     """The features of a source with the lift that options ask for, and what was compared."""
     features = source.features
     alone = directions(options, features)
-    if options.lift == "none" or features.origin != "table" or features.lift is not None:
+    if features.origin != "table" or features.lift is not None:
         return features, []
-    if options.lift == "auto" and (not features.is_plain_table or features.multilabel):
+    kinds = lifts_of(options.lift, features.is_plain_table and not features.multilabel)
+    if kinds == ("none",):
         return features, []
     sample = source.sample()
-    if options.lift != "auto":
-        return lifted(features, sample, options.lift, alone), []
-    return _chosen(source, sample, options)
+    if len(kinds) == 1:
+        return lifted(features, sample, kinds[0], alone), []
+    return _chosen(source, sample, kinds, options)
 
 
 def _chosen(
-    source: Source, sample: pa.Table, options: TrainOptions
+    source: Source, sample: pa.Table, kinds: tuple[str, ...], options: TrainOptions
 ) -> tuple[Features, list[LiftTrial]]:
-    """The simplest of the lifts that err little more than the best."""
+    """The best of some kinds of lifts, by the rows of a sample."""
     features = source.features
     label = str(features.label)
     labelled = np.flatnonzero(
         label_strings(sample[label]).is_valid().to_numpy(zero_copy_only=False)
     )
-    order = np.random.default_rng(options.seed).permutation(labelled)[:_MOST_ROWS]
-    if len(order) < _FEWEST_ROWS:
+    order = np.random.default_rng(options.seed).permutation(labelled)[:LIFT_ROWS]
+    if not lift_folds(len(order)):
         return features, []
     candidates = {"none": features}
-    for kind in KINDS[1:]:
+    for kind in kinds[1:]:
         form = lifted(features, sample, kind, directions(options, features))
         lift = form.lift
         adds = lift is not None and (lift.pairs or any(c.resolutions for c in lift.columns))
@@ -92,23 +84,14 @@ def _chosen(
         kind: _wrong(source, form, rows, classes, options) for kind, form in candidates.items()
     }
     trials = [LiftTrial(kind, float(w.mean()), len(w)) for kind, w in wrong.items()]
-    best = min(trials, key=lambda trial: trial.error).lift
-    for kind, mistakes in wrong.items():  # the simple ones first
-        differ = mistakes.astype(float) - wrong[best]
-        if differ.sum() <= _SLACK[kind] * math.sqrt(float(np.abs(differ).sum())):
-            return candidates[kind], trials
-    raise AssertionError("the best is as good as itself")
+    return candidates[lift_by_mistakes(wrong)], trials
 
 
 def _wrong(
     source: Source, features: Features, rows: pa.Table, classes: list[str], options: TrainOptions
 ) -> np.ndarray:
-    """Which held-out rows are mispredicted: every row once if they are few, else a quarter."""
-    folds = _FOLDS if len(rows) < _FEW_ROWS else 1
-    if folds == 1:
-        cut = int(_HELD_OUT * len(rows))
-        return _trial(source, features, rows[cut:], rows[:cut], classes, options)
-    edges = [len(rows) * k // folds for k in range(folds + 1)]
+    """Which of the held-out rows are mispredicted, after training on the others."""
+    edges = [int(share * len(rows)) for share in lift_folds(len(rows))]
     parts = []
     for start, end in pairwise(edges):
         others = pa.concat_tables([rows[:start], rows[end:]])

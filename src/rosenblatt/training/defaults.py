@@ -10,7 +10,7 @@ two). Rows of files have a length of about 1: :func:`options_for_files` says wha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -31,6 +31,12 @@ ENOUGH_HELD_OUT = 40_000  # rows; fewer cannot tell one number of epochs from an
 MANY_CLASSES = 32  # of text, which learn jointly from here on
 MOST_CELLS = 36_000_000  # weights, a class and a column each, that decide on the bits of columns
 SHORT_TEXTS = 500.0  # bytes; pieces of words pay where texts are no longer, on average
+LIFTS = ("none", "knots", "pairs")  # of a table, the simple ones first
+# The standard errors by which a lift may err more than the best and be taken as the simpler one.
+SLACK = {"none": 1.0, "knots": 0.5, "pairs": 0.0}
+LIFT_ROWS = 16_384  # of the sample, to compare lifts on
+FEWEST_LIFT_ROWS = 60  # below which nothing is compared, and nothing lifted
+FEW_LIFT_ROWS = 3000  # below which rows are held out by turns
 _BITS = 8
 
 
@@ -145,6 +151,47 @@ def gamma_of(gamma: Any, X: Any, weights: np.ndarray) -> float:
         squared = np.concatenate([((X[i : i + 4096] - mean) ** 2).sum(axis=1) for i in chunks])
         variance = float(weights @ squared) / total
     return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+
+
+def lifts_of(option: str, is_plain_table: bool) -> tuple[str, ...]:
+    """The lifts of a table to compare by held-out rows, or the only one.
+
+    >>> lifts_of("auto", True), lifts_of("auto", False), lifts_of("knots", False)
+    (('none', 'knots', 'pairs'), ('none',), ('knots',))
+    """
+    if option != "auto":
+        return (option,)
+    return LIFTS if is_plain_table else LIFTS[:1]
+
+
+def lift_folds(rows: int) -> list[float]:
+    """The shares of rows between which each part is held out once, to compare lifts.
+
+    None of too few rows; few rows are all held out, a fifth at a time; of many a quarter.
+
+    >>> lift_folds(59), lift_folds(10_000)
+    ([], [0.0, 0.25])
+    """
+    if rows < FEWEST_LIFT_ROWS:
+        return []
+    return [0.0, 0.2, 0.4, 0.6, 0.8, 1.0] if rows < FEW_LIFT_ROWS else [0.0, 0.25]
+
+
+def lift_by_mistakes(mistakes: Mapping[str, np.ndarray]) -> str:
+    """The simplest lift that errs little more than the best, by which held-out rows each got wrong.
+
+    The straight line is kept unless another lift errs less by a standard error of the difference;
+    knots unless pairs err less by half of one. docs/benchmarks/tables.md has the study.
+
+    >>> lift_by_mistakes({"none": np.array([1, 1, 1, 1, 0]), "knots": np.array([0, 0, 1, 0, 0])})
+    'knots'
+    """
+    best = min(mistakes, key=lambda kind: float(mistakes[kind].mean()))
+    for kind, wrong in mistakes.items():
+        differ = wrong.astype(float) - mistakes[best]
+        if differ.sum() <= SLACK[kind] * math.sqrt(float(np.abs(differ).sum())):
+            return kind
+    raise AssertionError("the best is as good as itself")
 
 
 def analyzer_of(mean_length: float, n_classes: float) -> str:
