@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from rosenblatt.data import Column, Features
 from rosenblatt.data.lifting import lifted
 from rosenblatt.kernels.text import GRAM, column, mix, named_seed
-from rosenblatt.lifts.tables import LiftedColumn, TableLift, best_pairs
+from rosenblatt.lifts.best_pairs import best_pairs
+from rosenblatt.lifts.columns import LiftedColumn
+from rosenblatt.lifts.tables import TableLift
 
 _WORD = (1 << 64) - 1
 SOUND = {"name": "x", "knots": [1.0, 2.0], "levels": 1, "has_more": False, "usual": None}

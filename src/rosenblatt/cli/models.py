@@ -295,8 +295,9 @@ def compress(
 ) -> None:
     """Make a model small; it predicts like any model.
 
-    What only training needs is dropped, weights are rounded to float16 or int8, and those that
-    change the scores least are left out, until the size or the loss asked for is reached. Without
+    What only training needs is dropped, weights are rounded to float16 or int8, knots between
+    which curves of columns are straight are merged, and the weights that change the scores least
+    are left out, until the size or the loss asked for is reached. Without
     --size and --loss, weights become int8 and none is left out; --loss 0% without --valid drops
     only what only training needs. Training --from the small model goes on from its rounded
     weights, without their average: go on from the large one.
@@ -336,6 +337,7 @@ def _size_record(form: Compressed) -> dict[str, Any]:
         "precision": form.model.precision,
         "features": len(form.model.columns),
         "weights": form.weights,
+        "change": form.bound,
     }
 
 
@@ -350,6 +352,8 @@ def _table(forms: list[Compressed], out: Path) -> list[str]:
         lines.append(f"{readable_size(form.bytes):>10}  {accuracy}{weights}")
     last = forms[-1]
     features = counted(len(last.model.columns), "feature")
+    if last.bound > 0:
+        lines.append(f"merged knots change a score by at most {last.bound:.2g}")
     return [*lines, f"{out}: {readable_size(out.stat().st_size)}, {features}"]
 
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from rosenblatt.data.cells import label_strings
 from rosenblatt.data.features import Features
-from rosenblatt.lifts.tables import TableLift, frequent
+from rosenblatt.lifts.best_pairs import frequent
+from rosenblatt.lifts.tables import TableLift
 
 _MOST_ROWS = 8192  # of the sample, to compare pairs and blocks on
 _MOST_CLASSES = 16  # the most frequent ones, to compare pairs

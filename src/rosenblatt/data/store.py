@@ -192,12 +192,12 @@ class Store:
         groups = [blocks] if fits_memory else np.array_split(blocks, self._cuts(blocks))
         for i, group in enumerate(groups):
             if self.on_disk and i + 1 < len(groups):
-                self._advise(groups[i + 1], _WILL_NEED)
+                self._prefetch(groups[i + 1])
             edges = [(0, 0), *((self.blocks[b], self.blocks[b + 1]) for b in group)]
             rows = np.concatenate([np.arange(a, b, dtype=np.uint64) for a, b in edges])
             yield rows if seed is None else rows[generator.permutation(len(rows))]
             if self.on_disk and not fits_memory:
-                self._advise(group, _DONT_NEED)
+                self.release()
 
     def release(self) -> None:
         """Let the operating system drop what was read of rows on disk."""
@@ -293,9 +293,9 @@ class Store:
                 self._maps[name] = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY)
         return np.frombuffer(self._maps.get(name, b""), DTYPES[name], count)
 
-    def _advise(self, group: np.ndarray, advice: int | None) -> None:
-        """Tell the operating system which pages will be used, or are no longer needed."""
-        if advice is None:
+    def _prefetch(self, group: np.ndarray) -> None:
+        """Tell the operating system which pages will be used."""
+        if _WILL_NEED is None:
             return
         edges = self._edges
         self.arrays()
@@ -305,7 +305,7 @@ class Store:
                 start = first // mmap.PAGESIZE * mmap.PAGESIZE
                 if name in self._maps and last > start:
                     with suppress(OSError):
-                        self._maps[name].madvise(advice, start, last - start)
+                        self._maps[name].madvise(_WILL_NEED, start, last - start)
 
 
 def _no_rows() -> dict[str, GrowingArray]:

@@ -18,7 +18,7 @@ from rosenblatt.data import Source
 from rosenblatt.errors import DataError, OptionError, listed, shown
 from rosenblatt.jobs.predict import groups_of
 from rosenblatt.models.model import Model, rank_scores
-from rosenblatt.models.rows import labelled, labelled_batches
+from rosenblatt.models.rows import labelled_batches
 
 BINS = 15
 RANKS = (1, 3, 5)
@@ -337,8 +337,8 @@ def evaluate_labels(model: Model, source: Source, top: int | None = None) -> Lab
     k, n = len(model.classes), 0
     counts = np.zeros((3, k), dtype=np.int64)
     right = {rank: 0 for rank in (RANKS if top is None else (top,)) if rank <= k}
-    for rows, truth in labelled(model, source):
-        scores = model.scores(rows)
+    for batch, truth in labelled_batches(model, source):
+        scores = model.scores(batch.rows)
         predicted = model.decide(scores)
         by_label = (predicted & truth, predicted, truth)
         counts += np.stack([labels.sum(axis=0) for labels in by_label])

@@ -34,6 +34,7 @@ from rosenblatt.training.progress import Progress
 
 _MOST_RESTARTS = 10
 _HELD_AT_A_TIME = 1024  # rows of a store on disk
+_ROWS_AT_A_TIME = 1 << 20  # of which numbers are made
 LARGEST = 1e15  # of a value: products of two, added up, are in the range of float32
 _NO_ROWS = np.empty(0, np.uint64)
 
@@ -199,8 +200,11 @@ class FileRows:
         if self.source.features.multilabel or not len(self.store):
             return {}
         codes = self.store.arrays()[1]
-        counts = np.bincount(codes, minlength=len(self.source.classes)) / len(codes)
-        return dict(zip(self.source.classes, counts.tolist(), strict=True))
+        counts, classes = 0, self.source.classes
+        for start in range(0, len(codes), _ROWS_AT_A_TIME):
+            part = codes[start : start + _ROWS_AT_A_TIME]
+            counts = counts + np.bincount(part, minlength=len(classes))
+        return dict(zip(classes, (counts / len(codes)).tolist(), strict=True))
 
     def fingerprint(self) -> dict[str, Any]:
         """What identifies the files."""
@@ -285,7 +289,11 @@ class FileRows:
 
     def held_out_rows(self) -> np.ndarray:
         """The numbers of the stored rows that are held out."""
-        return np.flatnonzero(self._is_held_out(np.arange(len(self.store)))).astype(np.uint64)
+        parts, count = [np.empty(0, np.int64)], len(self.store)
+        for start in range(0, count, _ROWS_AT_A_TIME):
+            rows = np.arange(start, min(start + _ROWS_AT_A_TIME, count))
+            parts.append(rows[self._is_held_out(rows)])
+        return np.concatenate(parts).astype(np.uint64)
 
     def _is_held_out(self, rows: np.ndarray) -> np.ndarray:
         """Which rows are held out; the copies of a row together, and those with one leader."""

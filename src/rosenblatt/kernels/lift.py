@@ -37,9 +37,11 @@ class Plan(NamedTuple):
     usual: np.ndarray  # float64, the number or hashed column that most rows have, or NaN
     levels: np.ndarray  # int64, of each column in pairs: 1 for categories
     is_binned: np.ndarray  # bool, of each column: whether its finest level has no shares
-    knots_are_entries: np.ndarray  # bool, of each column
     knots: np.ndarray
     knot_ends: np.ndarray  # int64
+    resolutions: np.ndarray  # int64, of the curve of each column: 0 without one
+    curves: np.ndarray  # as the knots: those of curves
+    curve_ends: np.ndarray  # int64
     pairs: np.ndarray  # int64 (pairs, 2)
 
 
@@ -92,7 +94,8 @@ def lift_rows(
     `parts` and `shares` are scratch (columns, levels, 2). `owners`, unless empty, gets the number
     of the straight entry, column or pair of each entry: straight entries, columns, then pairs.
     """
-    seeds, source, absent, usual, levels, is_binned, curved, knots, knot_ends, pairs = plan
+    seeds, source, absent, usual, levels, is_binned, knots, knot_ends = plan[:8]
+    resolutions, curves, curve_ends, pairs = plan[8:]
     n, m, d = straight.shape[0], straight.shape[1], seeds.size
     end = 0
     for row in range(n):
@@ -125,18 +128,16 @@ def lift_rows(
                 shares[c, level, 0], shares[c, level, 1] = 1.0 - share, share
                 if x == usual[c]:
                     shares[c, level, :] = 0.0
-            if not curved[c]:
-                continue
-            resolution, stride = 0, 1
-            while resolution == 0 or intervals // stride > 2:
-                place, share = place_and_share(x, knots, first, last, stride)
+            first, last = curve_ends[i], curve_ends[i + 1] - 1
+            for resolution in range(resolutions[c]):
+                stride = 1 << (STRIDE_BITS * resolution)
+                place, share = place_and_share(x, curves, first, last, stride)
                 for side in range(2):
                     part = share if side == 1 else 1.0 - share
                     if part > 0.0:
                         hashed = hashed_part(seeds[c], KNOT + resolution, place + side)
                         columns[end], out[end] = hashed & mask, part * units[1]
                         end += 1
-                resolution, stride = resolution + 1, stride << STRIDE_BITS
             if owners.size > 0:
                 owners[start:end] = m + c
         for p in range(pairs.shape[0]):

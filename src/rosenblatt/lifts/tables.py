@@ -5,23 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from rosenblatt.kernels.lift import (
-    KNOT,
-    STRIDE_BITS,
-    Plan,
-    hashed_pair,
-    hashed_part,
-    is_in_bins,
-    lift_rows,
-    stride_of,
-)
+from rosenblatt.kernels.lift import STRIDE_BITS, Plan, hashed_pair, hashed_part, lift_rows
 from rosenblatt.kernels.text import Rows, column, named_seed
+from rosenblatt.lifts.best_pairs import best_pairs, frequent
+from rosenblatt.lifts.columns import LiftedColumn, finite
 
 Array = npt.NDArray[Any]
 Places = Mapping[str, tuple[int, int]]
@@ -30,116 +23,8 @@ _MOST_ENTRIES = (1200.0, 1200.0, 400.0)  # for few, many and very many rows
 MOST_PAIRS = 300
 _MANY_ROWS = (4_000, 12_000)  # in the sample, for knots and levels that are finer, twice
 _INTERVALS, _LEVELS = 16, 5  # for few rows
-_MOST_KNOTS, _MOST_LEVELS = 258, 7
-_USUAL = 0.75  # the share of a value that pairs leave out
-_PRIOR = 5.0  # rows that a bin is shrunk by when pairs are compared
-_SWEEPS = 3
 _OF_KNOTS = 0.5  # the root mean square length of the knots beside pairs, of which the others have 1
 _MOST_ROWS = 8_192  # of the sample, to compare pairs on
-_MOST_COMPARED = 64  # columns, those that help most alone
-
-
-@dataclass(frozen=True)
-class LiftedColumn:
-    """A column with its knots; a category has none.
-
-    Attributes
-    ----------
-    name : str
-    knots : tuple of float
-        At quantiles of the sample; a frequent value is a knot of its own.
-    levels : int
-        The number of levels of intervals at which it is paired.
-    has_more : bool
-        Whether the sample has other values than the knots.
-    usual : float, str or None
-        The value of most rows, which pairs leave out.
-
-    Examples
-    --------
-    >>> LiftedColumn.of_numbers("x", np.array([0.0, 0, 0, 1, 2, 3]), 4, 1).knots
-    (0.0, 1.0, 2.0, 3.0)
-    """
-
-    name: str
-    knots: tuple[float, ...] = ()
-    levels: int = 1
-    has_more: bool = False
-    usual: float | str | None = None
-
-    @classmethod
-    def of_numbers(cls, name: str, numbers: Array, intervals: int, levels: int) -> LiftedColumn:
-        """The knots for a sample of numbers; missing ones are NaN."""
-        values, counts = np.unique(numbers[np.isfinite(numbers)], return_counts=True)
-        if len(values) < 2:
-            return cls(name)
-        starts = _starts(counts, intervals)
-        has_more = len(starts) < len(values)
-        # The last interval ends at the largest value.
-        if starts[-1] < len(values) - 1:
-            starts = np.append(starts, len(values) - 1)
-        if not has_more:
-            bits = (len(values) - 2).bit_length()
-            levels = min(levels, max(1, bits + (bits > 2)))
-        usual = float(values[counts.argmax()]) if counts.max() > _USUAL * len(numbers) else None
-        return cls(name, tuple(values[starts].tolist()), levels, has_more, usual)
-
-    @classmethod
-    def of_categories(cls, name: str, codes: Array, levels: Sequence[str]) -> LiftedColumn:
-        """A category of these numbers of levels."""
-        counts = np.bincount(codes[codes >= 0], minlength=1)
-        most = int(counts.argmax())
-        return cls(name, usual=levels[most] if counts[most] > _USUAL * len(codes) else None)
-
-    @property
-    def is_number(self) -> bool:
-        """Whether it holds numbers that are not all equal."""
-        return len(self.knots) > 1
-
-    @property
-    def resolutions(self) -> list[tuple[float, ...]]:
-        """The knots, and those of each coarser resolution; none for two values or fewer."""
-        if len(self.knots) < 3:
-            return []
-        layers, stride = [self.knots], 1 << STRIDE_BITS
-        while (len(self.knots) - 1) // stride > 2:
-            layers.append(self._every(stride))
-            stride <<= STRIDE_BITS
-        return layers
-
-    def level(self, number: int) -> tuple[float, ...]:
-        """The knots of a level of pairs."""
-        return self._every(int(stride_of(len(self.knots) - 1, number)))
-
-    def bins(self, x: Array) -> Array:
-        """The intervals of numbers, about 8; a missing one has a bin of its own."""
-        knots = np.array(self.level(min(3, self.levels - 1)))
-        inner = knots[1:-1] if self.has_more else (knots[1:] + knots[:-1]) / 2
-        codes = np.searchsorted(inner, x, side="right")
-        codes[np.isnan(x)] = len(knots)
-        return codes
-
-    def parts(self, level: int) -> tuple[Array, list[str]]:
-        """The hashes and names of the parts of a number at a level."""
-        knots = self.level(level)
-        seeds = np.array([named_seed(self.name)])  # of an array, products may overflow
-        hashes = hashed_part(seeds, level + 1, np.arange(len(knots), dtype=np.uint64))
-        names = [f"{self.name}~{knot:.6g}" + "'" * (self.levels - 1 - level) for knot in knots]
-        if is_in_bins(level, self.levels, self.has_more):
-            names = [f"{self.name} {low:.6g}..{high:.6g}" for low, high in pairwise(knots)] + names[
-                -1:
-            ]
-        return hashes, names
-
-    def knot_hashes(self, resolution: int, bits: int) -> Array:
-        """The hashed columns of the knots of a resolution."""
-        seeds = np.array([named_seed(self.name)])  # of an array, products may overflow
-        numbers = np.arange(len(self.resolutions[resolution]), dtype=np.uint64)
-        hashes = hashed_part(seeds, KNOT + resolution, numbers) & np.uint64((1 << bits) - 1)
-        return np.asarray(hashes.astype(np.uint32))
-
-    def _every(self, stride: int) -> tuple[float, ...]:
-        return (*self.knots[:-1:stride], self.knots[-1])
 
 
 class Lifted(NamedTuple):
@@ -229,7 +114,7 @@ class TableLift:
             classes = np.zeros(len(codes[0]), np.int64) if labels is None else labels
             some = slice(_MOST_ROWS)
             targets = np.eye(int(classes.max()) + 1)[classes[some]]
-            best = best_pairs(np.array([code[some] for code in codes]), targets)
+            best = best_pairs(np.array([code[some] for code in codes]), targets, MOST_PAIRS)
             crossed = [pair for pair in best if {*pair} <= {*others}]
             costs = lift._costs(crossed, numbers, categories)
             crossed = crossed[: int(np.searchsorted(np.cumsum(costs), _MOST_ENTRIES[finer]))]
@@ -311,6 +196,7 @@ class TableLift:
         scales = [c for c in self.columns if c.is_number]
         numbered = {c.name: i for i, c in enumerate(scales)}
         knots = [x for c in scales for x in c.knots]
+        curves = [next(iter(c.resolutions), ()) for c in scales]
         usual = [
             column([f"{c.name}={c.usual}"], bits) if isinstance(c.usual, str) else c.usual
             for c in self.columns
@@ -324,9 +210,11 @@ class TableLift:
             np.array([np.nan if x is None else x for x in usual], np.float64),
             np.array([c.levels for c in self.columns], np.int64),
             np.array([c.has_more for c in self.columns], bool),
-            np.array([bool(c.resolutions) for c in self.columns], bool),
             np.array(knots, np.float64),
             np.cumsum([0, *(len(c.knots) for c in scales)]).astype(np.int64),
+            np.array([len(c.resolutions) for c in self.columns], np.int64),
+            np.array([x for curve in curves for x in curve], np.float64),
+            np.cumsum([0, *map(len, curves)]).astype(np.int64),
             np.array(self.pairs, np.int64).reshape(-1, 2),
         )
 
@@ -364,6 +252,18 @@ class TableLift:
                     names[int(hashes[i, j])] = f"{named[i]} × {others[j]}"
         return names
 
+    def hashes_of_pairs(self, bits: int) -> list[int]:
+        """The hashed columns of all pairs of numbers."""
+        hashes: set[int] = set()
+        for pair in self.pairs:
+            one, other = (self.columns[at] for at in pair)
+            for level in range(max(one.levels, other.levels)):
+                if one.is_number and other.is_number:
+                    a, b = (c.parts(min(level, c.levels - 1))[0] for c in (one, other))
+                    grid = hashed_pair(a[:, None], b) & np.uint64((1 << bits) - 1)
+                    hashes.update(grid.ravel().tolist())
+        return list(hashes)
+
     def owner(self, number: int) -> str:
         """The name of a column, or of a pair ``a × b``: those come after the columns."""
         if number < len(self.columns):
@@ -383,120 +283,13 @@ class TableLift:
         True
         """
         try:
-            columns = tuple(
-                LiftedColumn(c["name"], _finite(c["knots"]), c["levels"], c["has_more"], c["usual"])
-                for c in plain["columns"]
-            )
-            pairs, units = tuple((a, b) for a, b in plain["pairs"]), _finite(plain["units"])
-        except (KeyError, TypeError, ValueError) as error:
+            columns = tuple(LiftedColumn.from_json(c) for c in plain["columns"])
+            pairs, units = tuple((a, b) for a, b in plain["pairs"]), finite(plain["units"])
+        except (KeyError, TypeError) as error:
             raise ValueError(f"the lift cannot be read: {error!r}") from None
-        for c in columns:
-            if any(b <= a for a, b in pairwise(c.knots)) or len(c.knots) > _MOST_KNOTS:
-                raise ValueError(f"the knots of {c.name} do not increase, or are too many")
-            usual = type(c.usual) is (float if c.is_number else str) or c.usual is None
-            is_sound = type(c.name) is str and type(c.levels) is int and usual
-            if not is_sound or not 1 <= c.levels <= _MOST_LEVELS or type(c.has_more) is not bool:
-                raise ValueError(f"the column {c.name} makes no sense")
         sound = all(type(a) is type(b) is int and 0 <= a < b < len(columns) for a, b in pairs)
         if not sound or len(pairs) > MOST_PAIRS:
             raise ValueError("the pairs are not pairs of columns")
         if len(units) != 3 or min(units) < 0:
             raise ValueError("there are three units, none below zero")
         return cls(columns, pairs, units)
-
-
-def best_pairs(codes: Array, targets: Array, most: int = MOST_PAIRS) -> list[tuple[int, int]]:
-    """The pairs of columns that explain most of what the columns alone leave, the best first.
-
-    Parameters
-    ----------
-    codes : int array (columns, rows)
-        The bin of each row in each column.
-    targets : float array (rows, classes)
-        1 for the class of a row, else 0.
-    most : int
-        The number of pairs.
-
-    Notes
-    -----
-    An additive model of the columns is fitted by cyclic means (backfitting). The gain of a pair is
-    the sum of squares that the means of its cells would take from the residuals, each mean shrunk
-    as if by five more rows. (FAST: Y. Lou, R. Caruana, J. Gehrke, G. Hooker (2013).)
-
-    Examples
-    --------
-    >>> x = np.array([0, 0, 1, 1] * 9), np.array([0, 1, 0, 1] * 9), np.arange(36) % 3
-    >>> best_pairs(np.array(x), np.eye(2)[x[0] ^ x[1]], most=1)
-    [(0, 1)]
-    """
-    residuals = targets - targets.mean(axis=0)
-    sizes = codes.max(axis=1) + 1
-    alone = [_gain(code, size, residuals) for code, size in zip(codes, sizes, strict=True)]
-    for _ in range(_SWEEPS):
-        for code, size in zip(codes, sizes, strict=True):
-            residuals = residuals - _means(code, size, residuals)[code]
-    columns = sorted(np.argsort(-np.array(alone), kind="stable")[:_MOST_COMPARED].tolist())
-    pairs = list(combinations(columns, 2))
-    gains = [
-        _gain(codes[a] * sizes[b] + codes[b], int(sizes[a] * sizes[b]), residuals) for a, b in pairs
-    ]
-    best = np.argsort(-np.array(gains), kind="stable")[:most]
-    return [pairs[i] for i in best.tolist()]
-
-
-def _sums(code: Array, size: int, residuals: Array) -> tuple[Array, Array]:
-    counts = np.bincount(code, minlength=size) + _PRIOR
-    return counts, np.stack([np.bincount(code, r, size) for r in residuals.T], axis=1)
-
-
-def _means(code: Array, size: int, residuals: Array) -> Array:
-    counts, sums = _sums(code, size, residuals)
-    return np.asarray(sums / counts[:, None])
-
-
-def _gain(code: Array, size: int, residuals: Array) -> float:
-    counts, sums = _sums(code, size, residuals)
-    return float((sums**2 / counts[:, None]).sum())
-
-
-def _finite(numbers: Any) -> tuple[float, ...]:
-    finite = tuple(float(x) for x in numbers)
-    if not all(math.isfinite(x) for x in finite):
-        raise ValueError("a number is not finite")
-    return finite
-
-
-def frequent(codes: Array, most: int = 32) -> Array:
-    """Codes numbered by falling frequency; the rare ones share the last number."""
-    values, numbered, counts = np.unique(codes, return_inverse=True, return_counts=True)
-    ranks = np.empty(len(values), np.int64)
-    ranks[np.argsort(-counts, kind="stable")] = np.arange(len(values))
-    return np.minimum(ranks, most - 1)[numbered]
-
-
-def _starts(counts: Array, intervals: int) -> Array:
-    """The first distinct value of each interval, of about equal numbers of rows.
-
-    A frequent value has an interval of its own, and the others share what is left.
-
-    >>> _starts(np.array([90, 1, 1, 1, 1, 1, 1]), 4).tolist()
-    [0, 1, 3, 5]
-    """
-    if len(counts) <= intervals:
-        return np.arange(len(counts))
-    cumulated, starts = np.cumsum(counts), [0]
-    for left in range(intervals, 1, -1):
-        at = starts[-1]
-        before = int(cumulated[at - 1]) if at else 0
-        end = _cut(cumulated, at, before + (int(cumulated[-1]) - before) / left)
-        if end >= len(counts):
-            break
-        starts.append(end)
-    return np.array(starts)
-
-
-def _cut(cumulated: Array, start: int, target: float) -> int:
-    """The end of the values from `start` on that come closest to a cumulated count; not empty."""
-    end = int(np.searchsorted(cumulated, target))
-    after = cumulated[min(end, len(cumulated) - 1)]
-    return end if end > start and target - cumulated[end - 1] <= after - target else end + 1

@@ -1,4 +1,4 @@
-"""Smaller models: no training state, rounded weights, the least important ones pruned."""
+"""Smaller models: no training state, knots merged, weights rounded, the least important pruned."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import takewhile
+from typing import Any
 
 import numpy as np
 
@@ -13,20 +14,29 @@ from rosenblatt.data.source import Source
 from rosenblatt.errors import OptionError
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners.problems import differ
+from rosenblatt.kernels.text import Rows
+from rosenblatt.models.merge import merged
 from rosenblatt.models.model import Array, Model
 from rosenblatt.models.model_file import PRECISIONS, file_size, rounded
-from rosenblatt.models.rows import labelled
+from rosenblatt.models.rows import labelled_batches
 
 _SHRINK = 0.7  # of the weights are kept in each step of pruning
+# How far merged knots may move a curve, as a share of the largest one: about what rounding does.
+_TOLERANCES = {"float32": 1e-6, "float16": 1e-3, "int8": 1e-2}
 
 
 @dataclass(frozen=True)
 class Compressed:
-    """A compressed model, the bytes of its file, and its accuracy; NaN without rows."""
+    """A compressed model, the bytes of its file, and its accuracy; NaN without rows.
+
+    `bound` is the most that merging its knots changes a score of any row
+    (:func:`rosenblatt.models.merge.merged`).
+    """
 
     model: Model
     bytes: int
     accuracy: float
+    bound: float = 0.0
 
     @property
     def weights(self) -> int:
@@ -44,7 +54,8 @@ def compress(
     """Smaller and smaller forms of a model; the last is the one that was asked for.
 
     First the training state is dropped and columns are sorted, which loses nothing. Then weights
-    are rounded to float16 and to int8. Then weights are pruned, those first that change the scores
+    are rounded to float16 and to int8; knots between which the curve of a column is straight, to
+    within about as much, are merged. Then weights are pruned, those first that change the scores
     of rows the least: the absolute weight times the root of the number of rows with the feature.
 
     `size` is the largest number of bytes of the file. `loss` is the accuracy on `rows` that may be
@@ -64,15 +75,14 @@ def compress(
         raise OptionError("loss needs rows to measure it on (--valid FILE)")
     test = _Test(model, rows) if rows is not None else None
     forms = [_measured(model, test)]
-    lossless = model.sparsified()
-    order = np.argsort(lossless.columns, kind="stable")
-    columns, weights = lossless.columns[order], lossless.weights[order]
-    lossless = replace(lossless, columns=columns, weights=weights)
+    lossless, bound = _merged(model, "float32")
     if loss == 0 and rows is None:
-        return [*forms, _measured(lossless, test)]
+        return [*forms, _measured(lossless, test, bound)]
     for precision in PRECISIONS[PRECISIONS.index(model.precision) :]:
+        lossless, bound = _merged(model, precision)
         weights = rounded(lossless.weights, precision)
-        forms.append(_measured(replace(lossless, weights=weights, precision=precision), test))
+        small = replace(lossless, weights=weights, precision=precision)
+        forms.append(_measured(small, test, bound))
         if size is not None and forms[-1].bytes <= size:
             return forms
     if size is None and (loss is None or test is None):
@@ -80,18 +90,37 @@ def compress(
     pruned = _Pruner(forms[-1].model, _importance(model, lossless, test))
     if size is not None:
         most = pruned.largest(size)
-        return forms + [_measured(pruned(count), test) for count in (*pruned.counts(most), most)]
+        counts = *pruned.counts(most), most
+        return forms + [_measured(pruned(count), test, bound) for count in counts]
     assert loss is not None
     enough = forms[0].accuracy - loss
     accurate = [form for form in forms if form.accuracy >= enough]
     if accurate[-1] is forms[-1]:
-        smaller = (_measured(pruned(count), test) for count in pruned.counts())
+        smaller = (_measured(pruned(count), test, bound) for count in pruned.counts())
         accurate += takewhile(lambda form: form.accuracy >= enough, smaller)
     return accurate
 
 
-def _measured(model: Model, test: _Test | None) -> Compressed:
-    return Compressed(model, file_size(model), math.nan if test is None else test.accuracy(model))
+def _merged(model: Model, precision: str) -> tuple[Model, float]:
+    """The model without state, its columns sorted and its knots merged, and the bound of that.
+
+    Knots stay as they are where the file would be larger.
+    """
+    form = merged(model, _TOLERANCES[precision])
+    small, whole = (_in_order(each.sparsified()) for each in (form.model, model))
+    is_smaller = form.knots and file_size(small) < file_size(whole)
+    return (small, form.bound) if is_smaller else (whole, 0.0)
+
+
+def _in_order(model: Model) -> Model:
+    """The model with sorted columns."""
+    order = np.argsort(model.columns, kind="stable")
+    return replace(model, columns=model.columns[order], weights=model.weights[order])
+
+
+def _measured(model: Model, test: _Test | None, bound: float = 0.0) -> Compressed:
+    accuracy = math.nan if test is None else test.accuracy(model)
+    return Compressed(model, file_size(model), accuracy, bound)
 
 
 class _Pruner:
@@ -148,16 +177,29 @@ def _importance(model: Model, small: Model, test: _Test | None) -> Array:
 
 
 class _Test:
-    """Rows with labels, hashed once for all forms of the model."""
+    """Rows with labels, hashed once for all forms of the model that have the same knots."""
 
     def __init__(self, model: Model, source: Source) -> None:
-        self.batches = list(labelled(model, source))
+        self.features, self.tables = model.features, list[Any]()
+        self.batches: list[tuple[Rows, Array]] = []
+        for batch, truth in labelled_batches(model, source):
+            self.batches.append((batch.rows, truth))
+            self.tables.append(batch.table if model.features.lift is not None else None)
         self.count = sum(len(truth) for _, truth in self.batches)
+
+    def _rows(self, model: Model) -> list[tuple[Rows, Array]]:
+        """The rows with the features of a model, and their classes."""
+        if model.features != self.features:
+            self.features = model.features
+            truths = [truth for _, truth in self.batches]
+            rows = [model.features.rows(table) for table in self.tables]
+            self.batches = list(zip(rows, truths, strict=True))
+        return self.batches
 
     def accuracy(self, model: Model) -> float:
         """The share of rows whose class, or whole set of labels, is predicted."""
         right = 0
-        for rows, truth in self.batches:
+        for rows, truth in self._rows(model):
             right += int((~differ(model.decide(model.scores(rows)), truth)).sum())
         return right / self.count
 
@@ -165,7 +207,7 @@ class _Test:
         """One plus the number of rows with each feature of a model."""
         counts = np.ones(len(model.columns), dtype=np.int64)
         numbering = Numbering(1 << model.features.ngrams.bits, model.columns)
-        for rows, _ in self.batches:
+        for rows, _ in self._rows(model):
             places = numbering.places_of(rows.indices)
             counts += np.bincount(places[places >= 0], minlength=len(counts))
         return counts

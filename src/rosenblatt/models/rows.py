@@ -95,17 +95,11 @@ def one_row(model: Model, row: Any) -> tuple[Rows, Any]:
     return hashed_rows(model.features, table), table
 
 
-def labelled(model: Model, source: Source) -> Iterator[tuple[Rows, Array]]:
-    """The rows of batches and their class numbers, or indicators of their labels.
+def labelled_batches(model: Model, source: Source) -> Iterator[tuple[Batch, Array]]:
+    """Batches and the class numbers of their rows, or indicators of their labels.
 
     Raises DataError if there are no rows or no labels.
     """
-    for batch, truth in labelled_batches(model, source):
-        yield batch.rows, truth
-
-
-def labelled_batches(model: Model, source: Source) -> Iterator[tuple[Batch, Array]]:
-    """Batches and the class numbers of their rows, or indicators of their labels."""
     rows = 0
     for batch in source:
         if batch.labels is None:
