@@ -200,10 +200,11 @@ class FileRows:
         if self.source.features.multilabel or not len(self.store):
             return {}
         codes = self.store.arrays()[1]
-        counts, classes = 0, self.source.classes
+        classes = self.source.classes
+        counts = np.zeros(len(classes))
         for start in range(0, len(codes), _ROWS_AT_A_TIME):
             part = codes[start : start + _ROWS_AT_A_TIME]
-            counts = counts + np.bincount(part, minlength=len(classes))
+            counts += np.bincount(part, minlength=len(classes))
         return dict(zip(classes, (counts / len(codes)).tolist(), strict=True))
 
     def fingerprint(self) -> dict[str, Any]:

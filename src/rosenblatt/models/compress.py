@@ -13,8 +13,8 @@ import numpy as np
 from rosenblatt.data.source import Source
 from rosenblatt.errors import OptionError
 from rosenblatt.kernels.packing import Numbering
-from rosenblatt.learners.problems import differ
 from rosenblatt.kernels.text import Rows
+from rosenblatt.learners.problems import differ
 from rosenblatt.models.merge import merged
 from rosenblatt.models.model import Array, Model
 from rosenblatt.models.model_file import PRECISIONS, file_size, rounded

@@ -49,23 +49,23 @@ def merged(model: Model, tolerance: float) -> Merged:
     curves = {c.name: _curve(model, c) for c in lift.columns if c.resolutions}
     hashes = Counter(at for c in lift.columns for at in _hashes(c, bits))
     hashes.update(lift.hashes_of_pairs(bits))
-    for c in model.features.columns:
-        hashes.update([column([f"{c.name}="], bits), column([f"{c.name}=?"], bits)])
+    for name in (each.name for each in model.features.columns):
+        hashes.update([column([f"{name}="], bits), column([f"{name}=?"], bits)])
     largest = max((float(np.abs(curve).max()) for curve in curves.values()), default=0.0)
     paired = {c for pair in lift.pairs for c in pair}
-    columns, moved, gone = [], dict[int, Array](), set[int]()
+    columns, moved, gone = list[LiftedColumn](), dict[int, Array](), set[int]()
     bound = np.zeros(model.weights.shape[1])
     for number, c in enumerate(lift.columns):
         if c.name not in curves or any(hashes[at] > 1 for at in _hashes(c, bits)):
             columns.append(c)
             continue
         points, values = np.array(c.resolutions[0]), curves[c.name]
-        kept = _needed(points, values, tolerance * largest)
-        rounded = values[kept].astype(np.float32)
-        line = [np.interp(points, points[kept], f) if kept else 0.0 * points for f in rounded.T]
+        chosen = _needed(points, values, tolerance * largest)
+        rounded = values[chosen].astype(np.float32)
+        line = [np.interp(points, points[chosen], f) if chosen else 0.0 * points for f in rounded.T]
         bound += np.abs(np.array(line).T - values).max(axis=0) * lift.units[1]
         # The knots are those of the finest resolution, or of a curve that was merged before.
-        places = kept if c.curve is None else [c.curve[at] for at in kept]
+        places = chosen if c.curve is None else [c.curve[at] for at in chosen]
         small = replace(c, curve=tuple(places))
         if number not in paired:
             ends = [0, len(c.knots) - 1]
@@ -84,8 +84,8 @@ def merged(model: Model, tolerance: float) -> Merged:
         weights=np.concatenate([model.weights[stays], *(w[None] for w in added.values())]),
         state={},
     )
-    knots = sum(len(c.resolutions[0]) for c in columns if c.resolutions)
-    return Merged(small_model, knots, float(bound.max(initial=0.0)))
+    count = sum(len(c.resolutions[0]) for c in columns if c.resolutions)
+    return Merged(small_model, count, float(bound.max(initial=0.0)))
 
 
 def _hashes(c: LiftedColumn, bits: int) -> list[int]:
@@ -113,13 +113,13 @@ def _needed(points: Array, values: Array, most: float) -> list[int]:
     """
     if np.abs(values).max() <= most:
         return []
-    kept, last = [0], len(points) - 1
-    while kept[-1] < last:
-        start = kept[-1]
+    chosen, last = [0], len(points) - 1
+    while chosen[-1] < last:
+        start = chosen[-1]
         for end in range(last, start, -1):
             share = (points[start : end + 1] - points[start]) / (points[end] - points[start])
             line = values[start] + share[:, None] * (values[end] - values[start])
             if end == start + 1 or np.abs(line - values[start : end + 1]).max() <= most:
-                kept.append(end)
+                chosen.append(end)
                 break
-    return kept
+    return chosen
