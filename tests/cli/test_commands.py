@@ -423,3 +423,10 @@ def test_training_goes_on_where_what_it_says_cannot_be_written(tmp_path):
         assert done.returncode == 1
         assert done.stderr.startswith(f"rosenblatt: {lead}the output cannot be written: ")
         assert more or out.read_bytes() == whole
+
+
+def test_without_a_command_the_help_is_printed():
+    result = CliRunner().invoke(app, [])
+    assert result.exit_code == 0
+    assert result.stdout == CliRunner().invoke(app, ["--help"]).stdout
+    assert "Train and predict" in result.stdout

@@ -78,7 +78,7 @@ def test_an_error_is_one_plain_sentence_and_exit_code_1(monkeypatch, capsys):
     def fail():
         raise ValueError("the file is empty")
 
-    monkeypatch.setattr("rosenblatt.cli.app", fail)
+    monkeypatch.setattr("rosenblatt.cli._program", lambda named: fail)
     with pytest.raises(SystemExit) as stop:
         main()
     assert stop.value.code == 1

@@ -132,7 +132,7 @@ def vw_names(
         spelled = _spelled(filled[good[row]], products)
         first = int(rows.indptr[row])
         for place in at[lines == row].tolist():
-            names[int(rows.indices[place])] = spelled[place - first]
+            names[int(rows.indices[place])] = spelled[place - first].decode(errors="replace")
     return names
 
 
@@ -145,31 +145,30 @@ def is_cross(pair: Any) -> bool:
     return isinstance(pair, str) and len(pair) == 2 and pair.isascii() and "|" not in pair
 
 
-def _spelled(line: bytes, products: Products) -> list[str]:
+def _spelled(line: bytes, products: Products) -> list[bytes]:
     """The names of the features of a line, in the order in which they are parsed."""
-    spaces: list[tuple[int, list[tuple[str, bool]]]] = []  # features, and whether they are 1
+    spaces: list[tuple[int, float, list[bytes]]] = []  # letter, scale and features of each
     for part in line.split(b"|")[1:]:
-        words = part.decode(errors="replace").split()
-        head, _, scale = words.pop(0).partition(":") if part[:1].strip() else ("", "", "")
-        lead = f"{head}^" if head else ""
-        named = [word.partition(":")[::2] for word in words]
-        times = np.float32(scale or 1)
-        features = [(lead + name, np.float32(x or 1) * times == 1) for name, x in named]
-        spaces.append((part[0] if head else ord(" "), features))
-    names = [name for _, features in spaces for name, _ in features]
-    for _, features in spaces:
+        words = part.split()
+        head, _, scale = words.pop(0).partition(b":") if part[:1].strip() else (b"", b"", b"")
+        lead = head + b"^" if head else b""
+        spaces.append((part[0] if head else ord(" "), float(scale or 1), [lead + w for w in words]))
+    named = [[word.partition(b":")[0] for word in words] for _, _, words in spaces]
+    names = [name for features in named for name in features]
+    for features in named if products.longest > 1 else []:
         for i in range(len(features)):
             for n in range(2, min(products.longest, len(features) - i) + 1):
-                names.append(" ".join(name for name, _ in features[i : i + n]))
+                names.append(b" ".join(features[i : i + n]))
     for a, b in map(str.encode, products.crosses):
-        for s, (left, factors) in enumerate(spaces):
-            for t, (right, others) in enumerate(spaces):
+        for s, (left, times, words) in enumerate(spaces):
+            for t, (right, _, _) in enumerate(spaces):
                 is_again = t < s and {right, ANY} & {a} and {left, ANY} & {b}
                 if not ({left, ANY} & {a} and {right, ANY} & {b}) or is_again:
                     continue
-                for i, (name, is_one) in enumerate(factors):
-                    begin = i + is_one if s == t else 0
-                    names += [f"{name} * {other}" for other, _ in others[begin:]]
+                for i, word in enumerate(words):
+                    value = np.float32(word.partition(b":")[2] or 1) * np.float32(times)
+                    begin = i + (value == 1) if s == t else 0
+                    names += [named[s][i] + b" * " + other for other in named[t][begin:]]
     return names
 
 

@@ -365,7 +365,7 @@ class FileRows:
         if self.rarity is None or not self.rarity.usual:
             return
         sizes = packed_frequencies(rows, count, len(self.numbering), n_known)
-        if (rarity := self.rarity.with_sizes(*sizes)) is not self.rarity:
+        if (rarity := self.rarity.with_sizes(*sizes, n_known)) is not self.rarity:
             self.rarity = rarity
             self.learner.change(rates=rarity.rates)
 

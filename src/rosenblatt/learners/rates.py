@@ -57,21 +57,23 @@ class IdfScales:
         """The scales of some features."""
         return self._with_rest[np.minimum(places, np.uint32(len(self.scales)))]
 
-    def with_sizes(self, frequencies: Array, squares: Array) -> IdfScales:
+    def with_sizes(self, frequencies: Array, squares: Array, first: int = 0) -> IdfScales:
         """With features that the sample lacks in units of their own values, if these are unusual.
 
-        `frequencies` are the numbers of rows that have them, and `squares` the sums of squares.
+        `frequencies` are the numbers of rows that have them, and `squares` the sums of squares, of
+        features from the `first` on.
 
         >>> scales = IdfScales(np.ones(1, np.float32), 2.0, usual=1.0)
         >>> scales.with_sizes(np.array([1, 1, 1]), np.array([1.0, 4.0, 1e6])).scales.tolist()
         [1.0, 2.0, 0.0020000000949949026]
         """
-        scales = self.of_places(np.arange(len(frequencies), dtype=np.uint32))
+        known = self.of_places(np.arange(first, first + len(frequencies), dtype=np.uint32))
         sizes = squares / np.maximum(frequencies, 1)
-        is_odd = (scales == np.float32(self.rest)) & (sizes > 0) & ~_is_usual(sizes, self.usual)
+        is_odd = (known == np.float32(self.rest)) & (sizes > 0) & ~_is_usual(sizes, self.usual)
         if not self.usual or not is_odd.any():
             return self
-        scales[is_odd] *= np.sqrt(self.usual / sizes[is_odd])
+        scales = self.of_places(np.arange(first + len(frequencies), dtype=np.uint32))
+        scales[first:][is_odd] *= np.sqrt(self.usual / sizes[is_odd])
         return IdfScales(scales, self.rest, self.usual)
 
 
@@ -104,19 +106,24 @@ def rarity_of(
 def packed_frequencies(rows: Packed, n: int, count: int = 0, first: int = 0) -> tuple[Array, Array]:
     """In how many of the first n packed rows each feature occurs, and its sum of squares.
 
-    For all features that occur, and at least `count`; those before the `first` are not looked at.
+    For all features from the `first` on that occur, and to the number `count`.
     """
-    near, far, rest = (int(end) for end in rows.pointers[n])
-    ends = rows.pointers[: n + 1].astype(np.int64)
-    sizes, bases = ends[1:] - ends[:-1], rows.bases[:n].astype(np.float64)
-    shared = [np.repeat(bases, sizes[:, 0]), np.repeat(bases, sizes[:, 1])]
-    values = [*shared, rows.values[:rest].astype(np.float64)]
-    columns = [rows.near[:near], rows.far[:far], rows.columns[:rest]]
-    if first:
-        values = [part[at >= first] for part, at in zip(values, columns, strict=True)]
-        columns = [at[at >= first] for at in columns]
-    squares, places = np.concatenate(values) ** 2, np.concatenate(columns)
-    return np.bincount(places, minlength=count), np.bincount(places, squares, count)
+    bases, parts = rows.bases[:n].astype(np.float64), []
+    values = rows.values[: int(rows.pointers[n, 2])].astype(np.float64)
+    for kind, columns in enumerate((rows.near, rows.far, rows.columns)):
+        ends = rows.pointers[: n + 1, kind].astype(np.int64)
+        at = columns[: ends[-1]]
+        if first:
+            entries = np.flatnonzero(at >= first)
+            owners = np.searchsorted(ends, entries, side="right") - 1
+            sizes = values[entries] if kind == 2 else bases[owners]
+            parts.append((at[entries].astype(np.int64) - first, sizes))
+        else:
+            parts.append((at, values if kind == 2 else np.repeat(bases, np.diff(ends))))
+    places, squares = (np.concatenate(part) for part in zip(*parts, strict=True))
+    squares **= 2
+    most = max(0, count - first)
+    return np.bincount(places, minlength=most), np.bincount(places, squares, most)
 
 
 def rarity_by(frequencies: Array, squares: Array, n: int, is_text: bool = True) -> IdfScales:
@@ -133,8 +140,10 @@ def rarity_by(frequencies: Array, squares: Array, n: int, is_text: bool = True) 
     rest, usual = np.log(2 + n), 0.0
     if not is_text:
         squared_sizes = squares / np.maximum(frequencies, 1)
-        positive = squared_sizes[squared_sizes > 0]
-        usual = float(np.median(positive)) if len(positive) else 1.0
+        positive = np.sort(squared_sizes[squared_sizes > 0])
+        # The median; that of NumPy imports masked arrays, which takes as long as 30,000 rows.
+        middle = positive[(len(positive) - 1) // 2 : len(positive) // 2 + 1]
+        usual = float(middle.mean()) if len(positive) else 1.0
         squared_sizes[_is_usual(squared_sizes, usual) | (squared_sizes == 0)] = usual
         logs, rest = (1 + logs) / np.sqrt(squared_sizes), (1 + rest) / np.sqrt(usual)
     total = float((squares * logs**2).sum())
