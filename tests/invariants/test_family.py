@@ -15,7 +15,7 @@ from tests.invariants.strategies import data_sets, separable_sets
 from tests.members import MEMBERS
 
 SECOND_ORDER = [
-    name for name, rule in MEMBERS.items() if rules.rule_of(type(rule)).storage == "variances"
+    name for name, rule in MEMBERS.items() if rules.rule_of(type(rule)).storage.has_variances
 ]
 LAZY = ("adagrad", "adagrad, log")  # averages take weights as they were last used
 

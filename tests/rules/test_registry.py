@@ -18,6 +18,7 @@ import rosenblatt
 from rosenblatt import reference, rules
 from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import examples_of
+from rosenblatt.rules.storage import BIAS, BIAS_A, PADDING, SCALES
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "write-your-own-rule.md"
 SCRIPT = """
@@ -58,12 +59,40 @@ def taken(p, margin, square, weight, eta):
     return weight if margin <= 1.0 else 0.0
 
 
+def counted(rule, cell, x, tau, beta):
+    """The n-th update of a feature is divided by n."""
+    w, n = cell
+    return w + tau * x / (n + 1.0), n + 1.0 if x else n
+
+
+def counted_update(rule, cells, sums, i, x, tau, beta, book, penalty):
+    if x != 0:
+        at = np.int64(i) * 2
+        cells[at + 1] += 1.0
+        change = cells.dtype.type(tau) * x / cells[at + 1]
+        cells[at] += change
+        if sums.size > 0:
+            sums[np.int64(i)] += book[SCALES, 0] * change
+
+
+def counted_read(rule, cells, sums, i, book, penalty):
+    return cells[np.int64(i) * 2], cells.dtype.type(0)
+
+
+def counted_bias(rule, book, c, tau, beta):
+    if book[PADDING, 0] > 0.0:
+        book[BIAS_A, c] += 1.0
+        book[BIAS, c] += tau * book[PADDING, 0] / book[BIAS_A, c]
+
+
+COUNTS = rules.Storage("counts", 2, counted, counted_update, counted_bias, read=counted_read)
 OWN = {
+    "counts": rules.register("slower", taken, storage=COUNTS),
     "plain": rules.register("bold", bold, parameters={"size": 2.0}),
     "variances": rules.register("wary", wary, storage="variances", parameters={"r": 1.0}),
     "adaptive": rules.register("sums", taken, storage="adaptive", weight=weight_of_sums),
 }
-NAMES = {"plain": "bold", "variances": "wary", "adaptive": "sums"}
+NAMES = {"counts": "slower", "plain": "bold", "variances": "wary", "adaptive": "sums"}
 
 
 @pytest.mark.parametrize("storage", OWN)

@@ -198,7 +198,7 @@ def _predicted_code(model, examples: Examples, row: int, known: np.ndarray) -> n
 
 def _learn_classes(model, examples: Examples, known: np.ndarray) -> None:
     """Replace the learner by one that has all known classes, the new ones with zero weights."""
-    state = with_new_classes(model._learner.state(), model.classes_, known, model.multiclass_)
+    state = with_new_classes(model._learner, model.classes_, known)
     model._learner = model._new_learner(examples, len(known))
     model._learner.restore(state)
     model.classes_ = known

@@ -90,7 +90,7 @@ class FamilyClassifier(LinearClassifier):
     def _check_options(self) -> None:
         super()._check_options()
         self._numbers()
-        if self.warm_start and self._record().storage == "adaptive":
+        if self.warm_start and self._record().storage.weigh is not None:
             raise ValueError(
                 "A rule that keeps sums of gradients cannot start from weights (warm_start=True): "
                 "use partial_fit to continue."
@@ -102,7 +102,7 @@ class FamilyClassifier(LinearClassifier):
 
         Only rules that keep variances have them.
         """
-        if self._records[0].storage != "variances":
+        if not self._records[0].storage.has_variances:
             raise AttributeError(f"{type(self).__name__} keeps no variances.")
         variances = self.state_.cells[..., 1]
         return variances if self.scale_ is None else variances * self.scale_.factors**2
@@ -182,7 +182,7 @@ def _docstring(records: tuple[Rule, ...]) -> str:
         lines += [f"{name} : {kind.rstrip('.')}"]
         lines += textwrap.wrap(meaning, 92, initial_indent="    ", subsequent_indent="    ")
     lines += [f"**others : {_SHARED}", ""]
-    lines += [_VARIANCES] if first.storage == "variances" else []
+    lines += [_VARIANCES] if first.storage.has_variances else []
     lines += ["Notes", "-----"]
     for record in records:
         fixed = ", ".join(f"{name}={value!r}" for name, value in record.fixed.items())

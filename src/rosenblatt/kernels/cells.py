@@ -2,12 +2,9 @@
 
 Cells lie one after the other in a vector; the cell of feature j and problem c is number
 ``j·stride + c`` for sparse rows (stride problems, so that a feature's cells are neighbours) and
-``c·features + j`` for dense ones. What a cell holds is the storage of the rule:
-
-- *plain*: the weight. The weights are ``book[SCALE]`` times what the cells hold.
-- *variances*: the weight and its variance σ.
-- *adaptive*: the weight, the sum z of gradients and the sum n of their squares. A penalty is
-  applied to a weight when it is read.
+``c·features + j`` for dense ones. What a cell holds is the storage of the rule
+(:mod:`rosenblatt.rules.storage`). The weights are ``book[SCALE]`` times what the cells hold; a
+penalty is applied to a weight when it is read.
 
 ``rule`` is the named tuple of the numbers of a rule; its record (:mod:`rosenblatt.rules.registry`)
 says which step and storage it has, and each rule is compiled as a kernel of its own when it is
@@ -19,38 +16,43 @@ from __future__ import annotations
 
 import numpy as np
 
-from rosenblatt.kernels.jit import REORDER, by_class, by_layout, inlined, kernel
+from rosenblatt.kernels.jit import REORDER, by_class, by_layout, chosen_by_class, inlined, kernel
 from rosenblatt.kernels.rows import dot, rate_of, square
+from rosenblatt.rules import storage
 from rosenblatt.rules.registry import rule_of
+from rosenblatt.rules.storage import BIAS_A, PADDING, SCALE, SCALES, STEPS
 
-# Rows of a book (10, problems). From SCALE on, one number for all problems, in the first column.
-# BIAS_A is the variance of the bias, or its sum of gradients; BIAS_B its sum of squares.
-BIAS, BIAS_SUM, BIAS_A, BIAS_B, BIAS_W, SCALE, SCALES, CLOCK, STEPS, PADDING = range(10)
-BOOK = 10
 SMALL = 2.0**-40  # a scale below this is multiplied into the cells
-# Typed, as an index that mixes signed and unsigned numbers would become a float.
-ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
-
-
-def by_storage(name, **choices):
-    """A function that is another kernel for each storage of the rule, its first argument."""
-    return by_class(name, lambda numbers: choices[rule_of(numbers).storage].py_func)
 
 
 def declare(record):
-    """Let kernels call the functions of a rule, and the functions that these call."""
-    for function in record.functions:
+    """Let kernels call the functions of a rule and of its storage, and those that they call."""
+    for function in (*record.functions, *record.storage.functions):
         inlined(function)
 
 
 # The functions of a rule.
 step = by_class("step", lambda numbers: rule_of(numbers).step)
-weight_of = by_class("weight_of", lambda numbers: rule_of(numbers).weight)
-increment_of = by_class("increment_of", lambda numbers: rule_of(numbers).increment)
 penalty_of = by_class("penalty_of", lambda numbers: rule_of(numbers).penalty)
-
-
 margin_limit = by_class("margin_limit", lambda numbers: rule_of(numbers).limit)
+chosen_by_class(storage.weight_of, lambda numbers: rule_of(numbers).weight)
+chosen_by_class(storage.increment_of, lambda numbers: rule_of(numbers).increment)
+
+
+# The functions of a storage, on one cell.
+read_weight = by_class("read_weight", lambda numbers: rule_of(numbers).storage.read)
+update_cell = by_class("update_cell", lambda numbers: rule_of(numbers).storage.update)
+update_bias = by_class("update_bias", lambda numbers: rule_of(numbers).storage.update_bias)
+
+
+def by_fact(name, fact, if_so, if_not):
+    """A function that is one kernel for the storages of which a fact holds, and another if not."""
+    return by_class(name, lambda numbers: (if_so if fact(rule_of(numbers)) else if_not).py_func)
+
+
+def has_variances(record):
+    """Whether the storage of a rule has variances."""
+    return record.storage.has_variances
 
 
 @kernel
@@ -65,96 +67,23 @@ def step_of_both(rule, margin, square, weight, eta):
     return step(rule, margin, square, weight, eta)
 
 
-coefficients = by_storage(
-    "coefficients", plain=step_alone, variances=step_of_both, adaptive=step_alone
-)
-DEPTH = {"plain": 1, "variances": 2, "adaptive": 3}  # numbers per cell
-depth = by_storage(
-    "depth",
-    plain=kernel(lambda rule: 1),
-    variances=kernel(lambda rule: 2),
-    adaptive=kernel(lambda rule: 3),
-)
-
-
-# One cell
-
-
-@kernel
-def plain_read(rule, cells, sums, i, book, penalty):
-    """The weight in cell i, and 0 for its variance."""
-    return cells[i], cells.dtype.type(0)
-
-
-@kernel
-def variances_read(rule, cells, sums, i, book, penalty):
-    """The weight in cell i, and its variance."""
-    return cells[TWO * i], cells[TWO * i + ONE]
-
-
-@kernel
-def recompute_weight(rule, cells, sums, i, before, book, penalty):
-    """Compute the weight in cell i from z and n; it was `before`."""
-    z, n = np.float64(cells[THREE * i + ONE]), np.float64(cells[THREE * i + TWO])
-    cells[THREE * i] = weight_of(rule, z, n, penalty)
-    if sums.size > 0:
-        sums[i] += book[SCALES, 0] * (np.float64(cells[THREE * i]) - before)
-
-
-@kernel
-def adaptive_read(rule, cells, sums, i, book, penalty):
-    """The weight in cell i, after its deferred penalty, and 0 for its variance."""
-    before = cells[THREE * i]
-    if penalty > 0.0 and before != 0.0:
-        recompute_weight(rule, cells, sums, i, np.float64(before), book, penalty)
-    return cells[THREE * i], cells.dtype.type(0)
-
-
-read_weight = by_storage(
-    "read_weight", plain=plain_read, variances=variances_read, adaptive=adaptive_read
-)
-
-
-@kernel
-def plain_update(rule, cells, sums, i, x, tau, beta, book, penalty):
-    """``w += τ·x`` for the entry x of a row."""
-    change = cells.dtype.type(tau) * x
-    cells[i] += change
-    if sums.size > 0:
-        sums[i] += book[SCALES, 0] * change
-
-
-@kernel
-def variances_update(rule, cells, sums, i, x, tau, beta, book, penalty):
-    """``w += τ·σ·x`` and ``σ -= β·(σ·x)²``."""
-    spread = cells[TWO * i + ONE] * x
-    change = cells.dtype.type(tau) * spread
-    cells[TWO * i] += change
-    cells[TWO * i + ONE] -= cells.dtype.type(beta) * spread * spread
-    if sums.size > 0:
-        sums[i] += book[SCALES, 0] * change
-
-
-@kernel
-def adaptive_update(rule, cells, sums, i, x, tau, beta, book, penalty):
-    """Add the gradient ``-τ·x`` to z and its square to n, and compute the weight from them."""
-    g, before = -tau * np.float64(x), np.float64(cells[THREE * i])
-    n = np.float64(cells[THREE * i + TWO])
-    cells[THREE * i + ONE] += increment_of(rule, g, n, before)
-    cells[THREE * i + TWO] += g * g
-    recompute_weight(rule, cells, sums, i, before, book, penalty)
-
-
-update_cell = by_storage(
-    "update_cell", plain=plain_update, variances=variances_update, adaptive=adaptive_update
-)
-# Whether entries that are zero count: reading a weight would apply its deferred penalty.
-takes_zeros = by_storage(
+coefficients = by_fact("coefficients", has_variances, step_of_both, step_alone)
+# Whether entries that are zero count: reading a weight may apply its deferred penalty.
+takes_zeros = by_fact(
     "takes_zeros",
-    plain=kernel(lambda rule: True),
-    variances=kernel(lambda rule: True),
-    adaptive=kernel(lambda rule: False),
+    lambda record: record.storage.weigh is None,
+    kernel(lambda rule: True),
+    kernel(lambda rule: False),
 )
+
+
+def depth_of(numbers):
+    """A function that returns the numbers per cell, which the compiler takes for a constant."""
+    depth = rule_of(numbers).storage.depth
+    return lambda rule: depth
+
+
+depth = by_class("depth", depth_of)
 
 
 # One row
@@ -289,7 +218,7 @@ def cell_score(rule, rows, row, cells, sums, stride, c, book):
     return dot_and_variance(rows, row, rule, cells, sums, stride, c, book)
 
 
-score = by_storage("score", plain=plain_score, variances=cell_score, adaptive=cell_score)
+score = by_fact("score", lambda record: record.storage.depth == 1, plain_score, cell_score)
 
 
 @kernel
@@ -299,7 +228,7 @@ def variance_of(rule, rows, row, cells, sums, stride, c, book):
 
 
 no_variance = kernel(lambda rule, rows, row, cells, sums, stride, c, book: cells.dtype.type(0))
-variance = by_storage("variance", plain=no_variance, variances=variance_of, adaptive=no_variance)
+variance = by_fact("variance", has_variances, variance_of, no_variance)
 
 
 @kernel
@@ -319,45 +248,12 @@ no_length = kernel(lambda rule, rows, row, v, rates, book, c: 0.0)
 
 def _length_for(numbers):
     record = rule_of(numbers)
-    if record.storage == "variances":
+    if has_variances(record):
         return padded_variance.py_func
     return (squared_length if record.uses_square else no_length).py_func
 
 
 length = by_class("length", _length_for)
-
-
-# The bias
-
-
-@kernel
-def plain_bias(rule, book, c, tau, beta):
-    """``b += τ·c²``."""
-    book[BIAS, c] += tau * book[PADDING, 0]
-
-
-@kernel
-def variances_bias(rule, book, c, tau, beta):
-    """``b += τ·σ·c²`` and ``σ -= β·(σ·c)²``."""
-    spread = book[BIAS_A, c]
-    book[BIAS, c] += tau * spread * book[PADDING, 0]
-    book[BIAS_A, c] -= beta * spread * spread * book[PADDING, 0]
-
-
-@kernel
-def adaptive_bias(rule, book, c, tau, beta):
-    """The weight of the padding feature by its own sums, without a penalty."""
-    padding = np.sqrt(book[PADDING, 0])
-    g = -tau * padding
-    book[BIAS_A, c] += increment_of(rule, g, book[BIAS_B, c], book[BIAS_W, c])
-    book[BIAS_B, c] += g * g
-    book[BIAS_W, c] = weight_of(rule, book[BIAS_A, c], book[BIAS_B, c], 0.0)
-    book[BIAS, c] = padding * book[BIAS_W, c]
-
-
-update_bias = by_storage(
-    "update_bias", plain=plain_bias, variances=variances_bias, adaptive=adaptive_bias
-)
 
 
 # After a step

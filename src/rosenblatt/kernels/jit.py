@@ -48,6 +48,7 @@ _seconds, _announce = 0.0, None
 # Functions Numba does not know yet, what chooses their bodies by the class of the first argument,
 # and their fastmath.
 undeclared: list[tuple[Callable, Callable[[type], Callable | None], Any]] = []
+_chosen: set[Callable] = set()  # those of Python that kernels choose by class
 
 
 def on_compile(callback: Any) -> None:
@@ -175,12 +176,23 @@ def inlined(function: Callable) -> Any:
 
     So do the functions that it calls by their global names.
     """
+    if function in _chosen:
+        return function
     undeclared.append((function, lambda kind: function, False))
     for name in function.__code__.co_names:
         called = function.__globals__.get(name)
         if isinstance(called, FunctionType):
             inlined(called)
     return function
+
+
+def chosen_by_class(function: Callable, choose: Callable[[type], Callable | None]) -> None:
+    """Let kernels call, for a function of Python, the one that `choose` returns for a class.
+
+    The class is that of the first argument, a NamedTuple, as for :func:`by_class`.
+    """
+    _chosen.add(function)
+    undeclared.append((function, choose, False))
 
 
 def by_class(name: str, choose: Callable[[type], Callable | None]) -> Callable:

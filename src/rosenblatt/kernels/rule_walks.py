@@ -9,12 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from rosenblatt.kernels.cells import (
-    BIAS,
-    BIAS_SUM,
-    CLOCK,
-    SCALE,
-    SCALES,
-    STEPS,
     coefficients,
     depth,
     dot_and_variance,
@@ -29,6 +23,7 @@ from rosenblatt.kernels.cells import (
 from rosenblatt.kernels.fetch import fetch
 from rosenblatt.kernels.jit import kernel
 from rosenblatt.kernels.learn import RUN, UPDATED, UPDATES, VISITED, sign_of, strongest_but
+from rosenblatt.rules.storage import BIAS, BIAS_SUM, CLOCK, SCALE, SCALES, STEPS
 
 
 @kernel

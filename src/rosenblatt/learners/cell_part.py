@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,22 +10,22 @@ import numpy as np
 from rosenblatt.kernels import cells as kernels
 from rosenblatt.kernels import learn, rule_walks
 from rosenblatt.kernels._memory import zeros
-from rosenblatt.kernels.cells import (
+from rosenblatt.learners import Spec
+from rosenblatt.learners.parts import ONE_RATE, Part, Scorer, Visits
+from rosenblatt.learners.protocol import Array, Limits
+from rosenblatt.learners.weights import State
+from rosenblatt.rules.registry import Rule, rule_of
+from rosenblatt.rules.storage import (
     BIAS,
     BIAS_A,
-    BIAS_B,
     BIAS_SUM,
     BOOK,
     CLOCK,
     PADDING,
     SCALE,
     SCALES,
+    Storage,
 )
-from rosenblatt.learners import Spec
-from rosenblatt.learners.parts import ONE_RATE, Part, Scorer, Visits
-from rosenblatt.learners.protocol import Array, Limits
-from rosenblatt.learners.weights import State
-from rosenblatt.rules.registry import Rule, rule_of
 
 
 class CellPart(Part):
@@ -54,50 +53,32 @@ class CellPart(Part):
     def rescale(self, ratio: Array, moved: Array) -> None:
         """Continue with columns that are moved down, and then multiplied by a ratio.
 
-        The weights become about what the same updates by rows of that scale would have made: the
-        biases tell how far these went up or down, and a variance follows from the squares of its
-        column. Weights made of sums of gradients change when they are next updated.
+        The weights become about what the same updates by rows of that scale would have made.
         """
-        cells, book, padding = self._wide(self.cells), self.book, self.book[PADDING, 0]
-        units = max(padding, 1e-300)  # without a padding there are no biases, nor centres
-        if self.record.storage == "adaptive":
-            pushes, squares = book[BIAS_A] / math.sqrt(units), book[BIAS_B] / units
-            cells[..., 1] = (cells[..., 1] - np.outer(pushes, moved)) * ratio
-            cells[..., 2] = (cells[..., 2] + np.outer(squares, moved * moved)) * ratio * ratio
-            return
-        pushes = book[BIAS] / units
-        late = pushes * book[SCALES, 0] - book[BIAS_SUM] / units
-        growth, share = ratio, np.float64(1.0)
-        if self.record.storage == "variances":
-            variances = cells[..., 1]
-            new = 1.0 / (1.0 + (1.0 / variances - 1.0) * ratio * ratio)
-            growth, share = ratio * new / variances, variances / book[BIAS_A][:, None]
-            variances[...] = new
-        cells[..., 0] -= np.outer(pushes / book[SCALE, 0], moved) * share
-        cells[..., 0] *= growth
-        if self.cell_sums.size:
-            sums = self._wide(self.cell_sums, 1)[..., 0]
-            sums -= np.outer(late, moved) * share
-            sums *= growth
+        sums = self._wide(self.cell_sums, 1)[..., 0] if self.cell_sums.size else self.cell_sums
+        self.storage.rescale(self._wide(self.cells), self.book, ratio, moved, sums)
 
     @property
     def record(self) -> Rule:
         """The record of the rule."""
         return rule_of(type(self.spec.rule))
 
+    @property
+    def storage(self) -> Storage:
+        """What the rule keeps per feature."""
+        return self.record.storage
+
     def _begin(self) -> None:
         """Allocate cells, sums and book, for zero weights."""
         kernels.declare(self.record)
-        self.depth = kernels.DEPTH[self.record.storage]
+        self.depth = self.storage.depth
         self.room = self.n_features
         self.cells = zeros((self.problems * self.room * self.depth,), self.spec.dtype)
-        has_variances = self.record.storage == "variances"
-        if has_variances:
-            self._wide(self.cells)[..., 1] = self._variances(0, self.room)
+        self._start(self._wide(self.cells), 0)
         self.cell_sums = self._no_sums()
         self.book = np.zeros((BOOK, self.problems))
         self.book[SCALE], self.book[PADDING] = 1.0, self.spec.padding**2
-        self.book[BIAS_A] = float(has_variances)
+        self.book[BIAS_A] = self.storage.bias_start
 
     def _no_sums(self) -> Array:
         """Averaging sums of zero; empty if nothing is averaged."""
@@ -117,7 +98,7 @@ class CellPart(Part):
     ) -> tuple[Any, ...]:
         """The arguments of the kernel."""
         examples, order, etas = visits
-        rates = self.spec.rates if self.record.storage == "plain" else ONE_RATE
+        rates = self.spec.rates if self.depth == 1 else ONE_RATE
         return (
             *examples.arrays,
             order,
@@ -132,10 +113,13 @@ class CellPart(Part):
             seen,
         )
 
-    def _variances(self, first: int, end: int) -> Array:
-        """The initial variances of some features."""
-        rates = self.spec.rates
-        return rates[np.minimum(np.arange(first, end), rates.size - 1)]
+    def _start(self, cells: Array, first: int) -> None:
+        """Write what the cells from the `first` feature on begin with; they are zero."""
+        if self.storage.start is not None:
+            rates = self.spec.rates
+            self.storage.start(
+                cells, rates[np.minimum(np.arange(first, self.room), rates.size - 1)]
+            )
 
     def _wide(self, cells: Array, depth: int | None = None) -> Array:
         """A view of all cells as (problems, features, depth), reserved ones included."""
@@ -199,8 +183,7 @@ class CellPart(Part):
         self.cell_sums = self._no_sums()
         wide = self._wide(self.cells)
         wide[:, :before] = old
-        if self.record.storage == "variances":
-            wide[:, before:, 1] = self._variances(before, self.room)
+        self._start(wide[:, before:], before)
         if old_sums is not None:
             self._wide(self.cell_sums, 1)[:, :before] = old_sums
 

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.kernels import cells as at
 from rosenblatt.learners.problems import Moves, moves
 from rosenblatt.learners.protocol import Array
+from rosenblatt.rules import storage as at
+from rosenblatt.rules.registry import rule_of
 
 
 class Weights(NamedTuple):
@@ -41,7 +42,7 @@ class State:
     cells : array (problems, ...)
         What a member of the family has beside the weights, such as variances; else empty.
     book : array (10, problems)
-        The numbers of such a member, see :mod:`rosenblatt.kernels.cells`; else empty.
+        The numbers of such a member, see :mod:`rosenblatt.rules.storage`; else empty.
     """
 
     weights: Array
@@ -96,8 +97,10 @@ def in_columns(array: Array, places: Array, n_features: int, others: Array | Non
     return whole
 
 
-def with_new_classes(state: State, old: np.ndarray, new: np.ndarray, multiclass: str) -> State:
-    """The state with zero weight vectors for the classes that are in `new` and not in `old`."""
+def with_new_classes(learner: Any, old: np.ndarray, new: np.ndarray) -> State:
+    """Its state with zero weight vectors for the classes that are in `new` and not in `old`."""
+    state: State = learner.state()
+    multiclass = learner.spec.multiclass
     if len(new) <= 2:
         return state
     places, signs, sources, total = moved = moves(old, new, multiclass)
@@ -112,26 +115,28 @@ def with_new_classes(state: State, old: np.ndarray, new: np.ndarray, multiclass:
     clock = np.abs(spread(state.clock)) if own_clock else np.full(total, state.clock[0])
     sums = spread(state.sums) if state.sums.size else state.sums
     grown = State(spread(state.weights), spread(state.bias), sums, spread(state.bias_sums), clock)
-    return _with_cells(state, grown, moved, multiclass) if state.book.size else grown
+    if not state.book.size:
+        return grown
+    signed = rule_of(type(learner.spec.rule)).storage.signed
+    return _with_cells(state, grown, moved, multiclass, signed)
 
 
-def _with_cells(state: State, grown: State, moved: Moves, multiclass: str) -> State:
+def _with_cells(state: State, grown: State, moved: Moves, multiclass: str, signed: int) -> State:
     """The grown state with the cells and the book of a family member; NaN for new classes.
 
     Weights, sums of gradients and biases change sign where a class is on the other side; variances
-    and sums of squares do not.
+    and sums of squares do not: only the first numbers of a cell are `signed`.
     """
     places, signs, sources, total = moved
-    adaptive = state.cells.shape[2:] == (3,)
     cells = np.full((total, *state.cells.shape[1:]), np.nan)
     book = np.full((at.BOOK, total), np.nan)
     if sources:
         book[:, places] = state.book[:, sources]
-        for row in (at.BIAS, at.BIAS_SUM, at.BIAS_W, *([at.BIAS_A] if adaptive else [])):
+        for row in (at.BIAS, at.BIAS_SUM, at.BIAS_W, *([at.BIAS_A] if signed > 1 else [])):
             book[row, places] *= signs
         cells[places] = state.cells[sources]
         if state.cells.shape[1] == state.weights.shape[1]:
-            cells[places, :, : 2 if adaptive else 1] *= signs[:, None, None]
+            cells[places, :, :signed] *= signs[:, None, None]
     if multiclass != "ovo":  # new classes have the clock of the old ones
         for row in (at.CLOCK, at.STEPS, at.SCALES):
             book[row] = state.book[row, 0]

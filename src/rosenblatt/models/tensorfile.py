@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from rosenblatt.atomic_files import atomic_write
 from rosenblatt.errors import DataError, ModelFormatError
-from rosenblatt.kernels.cells import BOOK
 from rosenblatt.learners.weights import State
+from rosenblatt.rules.storage import BOOK
 from rosenblatt.training import Epoch
 
 # What checking the content of a damaged file may raise.

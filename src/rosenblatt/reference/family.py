@@ -7,8 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from rosenblatt.reference.textbook import Order, Rate, Vector, _epochs, _rate, dot, sign
 from rosenblatt.rules.registry import rule_of
+from rosenblatt.rules.storage import Cell, Storage
 
 
 @dataclass(frozen=True)
@@ -81,9 +84,11 @@ def family(
     c = 0.0 if padding is None else float(padding)
     rows = [[float(value) for value in row] for row in X]
     record, d, t = rule_of(type(rule)), len(rows[0]), 0
-    w = [0.0] * (d + 1)
-    sigma = [1.0] * (d + 1) if record.storage == "variances" else []
-    z, n = [0.0] * (d + 1), [0.0] * (d + 1)
+    storage = record.storage
+    begin = np.zeros(storage.depth)
+    if storage.start is not None:
+        storage.start(begin, 1.0)
+    cells = [tuple(begin.tolist())] * (d + 1)
     visit, time = 0, 0.0
     for epoch, visits in enumerate(_epochs(order, len(rows), max_epochs, seed), start=1):
         corrected = 0
@@ -95,22 +100,18 @@ def family(
             visit += 1
             time += weight
             x, rate = [*rows[row], c], _rate(eta, visit)
-            score = dot(w, x)
+            before, spread = _columns(storage, cells)
+            score = dot(before, x)
             margin = y[row] * score
-            square = dot([xj * xj for xj in x], sigma or [1.0] * (d + 1))
+            square = dot([xj * xj for xj in x], spread or [1.0] * (d + 1))
             answer = record.step(rule, margin, square, weight, rate)
-            tau, beta = answer if record.storage == "variances" else (answer, 0.0)
-            before, spread = list(w), list(sigma)
+            tau, beta = answer if storage.has_variances else (answer, 0.0)
             if tau != 0.0:
                 corrected += 1
-                if record.storage == "adaptive":
-                    _accumulate(rule, z, n, w, [-tau * y[row] * xj for xj in x])
-                else:
-                    pulls = [sj * xj for sj, xj in zip(sigma or [1.0] * (d + 1), x, strict=True)]
-                    w = [wj + tau * y[row] * p for wj, p in zip(w, pulls, strict=True)]
-                    if sigma:
-                        sigma = [s - beta * p * p for s, p in zip(sigma, pulls, strict=True)]
-            w = _penalized(rule, w, z, n, rate * weight, time)
+                pairs = zip(cells, x, strict=True)
+                cells = [storage.define(rule, cell, xj, tau * y[row], beta) for cell, xj in pairs]
+            cells = _penalized(rule, cells, rate * weight, time)
+            w, sigma = _columns(storage, cells)
             yield FamilyStep(
                 t,
                 epoch,
@@ -123,39 +124,36 @@ def family(
                 square,
                 tau,
                 beta,
-                tuple(before[:d]),
+                before[:d],
                 before[d] * c,
-                tuple(w[:d]),
+                w[:d],
                 w[d] * c,
-                tuple(spread),
-                tuple(sigma),
+                spread,
+                sigma,
             )
         if corrected == 0:
             return
 
 
-def _accumulate(rule: Any, z: list[float], n: list[float], w: list[float], g: list[float]) -> None:
-    """Add a gradient to the sums z and n of a rule with adaptive storage."""
-    increment = rule_of(type(rule)).increment
-    assert increment is not None
-    for j, gj in enumerate(g):
-        z[j] += increment(rule, gj, n[j], w[j])
-        n[j] += gj * gj
+def _columns(storage: Storage, cells: Sequence[Cell]) -> tuple[Vector, Vector]:
+    """The weights, and the variances if there are any."""
+    weights, *others = zip(*cells, strict=True)
+    return weights, others[0] if storage.has_variances else ()
 
 
-def _penalized(
-    rule: Any, w: list[float], z: list[float], n: list[float], rate: float, time: float
-) -> list[float]:
-    """The weights after the penalties of a step; the last one, the padding's, has none."""
+def _penalized(rule: Any, cells: Sequence[Cell], rate: float, time: float) -> list[Cell]:
+    """The cells after the penalties of a step; the last one, the padding's, has none."""
     record = rule_of(type(rule))
-    d = len(w) - 1
-    if record.weight is not None:
+    *features, padding = cells
+    weigh = record.storage.weigh
+    if weigh is not None:
         penalty = record.penalty(rule, time)
-        ends = [record.weight(rule, z[j], n[j], penalty) for j in range(d)]
-        return [*ends, record.weight(rule, z[d], n[d], 0.0)]
+        ends = [(weigh(rule, cell, penalty), *cell[1:]) for cell in features]
+        return [*ends, (weigh(rule, padding, 0.0), *padding[1:])]
     if record.decays:
-        return [*(wj * max(0.0, 1.0 - rate * rule.l2) for wj in w[:d]), w[d]]
-    return w
+        factor = max(0.0, 1.0 - rate * rule.l2)
+        return [*((cell[0] * factor, *cell[1:]) for cell in features), padding]
+    return list(cells)
 
 
 def family_average(

@@ -17,11 +17,13 @@ from rosenblatt.rules.perceptron import (
     thresholds,
 )
 from rosenblatt.rules.registry import Parameter, Rule, estimators, register, rule_of, rules
+from rosenblatt.rules.storage import Storage
 
 __all__ = [
     "MISTAKE_RULES",
     "Parameter",
     "Rule",
+    "Storage",
     "Thresholds",
     "estimators",
     "is_within",

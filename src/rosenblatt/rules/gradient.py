@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from rosenblatt.rules.registry import Parameter, Rule
+from rosenblatt.rules.storage import ADAPTIVE
 
 LOSSES = ("perceptron", "hinge", "squared_hinge", "log")  # a rule stores the index of its loss
 FLAT = 36.0  # the margin above which the slope of the log loss is below double precision
@@ -248,7 +249,7 @@ RULES = (
         fixed={"method": "adagrad"},
         numbers=AdaGrad,
         step=adaptive,
-        storage="adaptive",
+        storage=ADAPTIVE,
         weight=adagrad_weight,
         increment=adagrad_sum,
         penalty=adagrad_penalty,
@@ -265,7 +266,7 @@ RULES = (
         fixed={"method": "ftrl"},
         numbers=Ftrl,
         step=adaptive,
-        storage="adaptive",
+        storage=ADAPTIVE,
         weight=ftrl_weight,
         increment=ftrl_sum,
         penalty=ftrl_penalty,

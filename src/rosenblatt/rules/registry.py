@@ -20,7 +20,7 @@ from pkgutil import iter_modules
 from types import CodeType, FunctionType
 from typing import Any
 
-STORAGES = ("plain", "variances", "adaptive")
+from rosenblatt.rules.storage import PLAIN, STORAGES, Storage
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,14 @@ class Rule:
     estimator : str
         The name of the class. Several rules may share one, told apart by `fixed`.
     step : callable
-        ``step(numbers, margin, square, weight, eta)`` returns τ, with the storage "variances" (τ,
-        β); 0 is no update. `square` is ``‖(x,c)‖²`` or the variance of the padded example, `weight`
+        ``step(numbers, margin, square, weight, eta)`` returns τ, with variances (τ, β); 0 is no
+        update. `square` is ``‖(x,c)‖²`` or the variance of the padded example, `weight`
         the sample weight, `eta` the learning rate.
     numbers : class
         The named tuple of the numbers that the functions get first.
-    storage : {"plain", "variances", "adaptive"}
-        What is kept per feature: the weight; its variance, too; or the sum z of the gradients
-        ``-τ·y·x`` and the sum n of their squares, of which `weight` makes the weight.
+    storage : Storage
+        What is cells per feature: the weight; its variance, too; or the sum z of the gradients
+        ``-τ·y·x`` and the sum n of their squares, of which `weight` makes the weight; or another.
     parameters : dict of Parameter
         Those of the estimator.
     fixed : dict
@@ -107,7 +107,7 @@ class Rule:
     estimator: str
     step: Callable[..., Any]
     numbers: type
-    storage: str = "plain"
+    storage: Storage = PLAIN
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     numbers_of: Callable[..., Any] | None = None
@@ -258,7 +258,7 @@ def register(
     step: Callable[..., Any],
     *,
     parameters: Mapping[str, Parameter | float] | None = None,
-    storage: str = "plain",
+    storage: str | Storage = "plain",
     weight: Callable[..., Any] | None = None,
     increment: Callable[..., Any] | None = None,
     penalty: Callable[..., Any] = no_penalty,
@@ -282,7 +282,8 @@ def register(
         A word such as ``"winnow"``.
     step, storage, weight, increment, penalty, condition, update, bound, paper, summary
         As for :class:`Rule`. The numbers that the functions get first are the parameters. Without
-        `increment` the sum z grows by the gradient.
+        `increment` the sum z grows by the gradient. A storage is ``"plain"``, ``"variances"`` or
+        ``"adaptive"``, or a :class:`~rosenblatt.rules.storage.Storage` of your own.
     parameters : dict of numbers or Parameter, optional
         The parameters of the estimator, which must be numbers, and their defaults.
     estimator : str, optional
@@ -307,22 +308,25 @@ def register(
         raise ValueError(
             f"A rule needs a name of its own, of small letters, digits and _; got {name!r}."
         )
-    if storage not in STORAGES:
+    cells = STORAGES.get(storage) if isinstance(storage, str) else storage
+    if not isinstance(cells, Storage):
         raise ValueError(f"storage must be one of {', '.join(STORAGES)}; got {storage!r}.")
-    if storage == "adaptive" and weight is None:
+    if cells.name == "adaptive" and weight is None:
         raise ValueError("A rule with adaptive storage needs weight, a function of z and n.")
     described = {
         key: value if isinstance(value, Parameter) else Parameter(float(value))
         for key, value in (parameters or {}).items()
     }
-    functions = (step, weight, increment or _gradient, penalty)
-    numbers = _numbers_class(name, tuple(described), functions)
+    functions: tuple[Any, ...] = (step, weight, increment or _gradient, penalty)
+    if cells.name not in STORAGES:
+        functions += cells.functions
+    numbers = _numbers_class(name, tuple(described), functions, cells.depth)
     record = Rule(
         name=name,
         estimator=estimator or "".join(word.capitalize() for word in name.split("_")),
         step=step,
         numbers=numbers,
-        storage=storage,
+        storage=cells,
         parameters=described,
         weight=weight,
         increment=increment or _gradient,
@@ -351,7 +355,7 @@ def _check(record: Rule) -> None:
     """Call the functions once; a ValueError says what they return instead of numbers."""
     numbers = record.with_parameters()
     answer = record.step(numbers, -1.0, 1.0, 1.0, 1.0)
-    pair = record.storage == "variances"
+    pair = record.storage.has_variances
     sound = isinstance(answer, tuple) and len(answer) == 2 if pair else isinstance(answer, float)
     if not sound:
         asked = "a tuple of two floats (τ, β)" if pair else "a float, τ"
@@ -360,10 +364,12 @@ def _check(record: Rule) -> None:
         raise ValueError(f"The weight of {record.name!r} must be 0 where z and n are 0.")
 
 
-def _numbers_class(name: str, fields: tuple[str, ...], functions: tuple[Any, ...]) -> type:
+def _numbers_class(
+    name: str, fields: tuple[str, ...], functions: tuple[Any, ...], depth: int
+) -> type:
     """The named tuple of a registered rule, with a digest of its code for the cache of kernels."""
     numbers = namedtuple(f"numbers_of_{name}", fields, module=__name__)  # type: ignore[misc]
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(f"{depth}".encode())
     for function in functions:
         for piece in _code_of(function, set()) if function is not None else ():
             digest.update(piece)

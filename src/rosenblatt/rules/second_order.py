@@ -23,6 +23,7 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 from rosenblatt.rules.registry import Parameter, Rule
+from rosenblatt.rules.storage import VARIANCES
 
 
 class Arow(NamedTuple):
@@ -130,7 +131,7 @@ _SCW = Rule(
     numbers=Scw1,
     numbers_of=numbers_of_scw,
     step=scw1,
-    storage="variances",
+    storage=VARIANCES,
     parameters={
         "C": Parameter(
             1.0,
@@ -167,7 +168,7 @@ RULES = (
         estimator="AROW",
         numbers=Arow,
         step=arow,
-        storage="variances",
+        storage=VARIANCES,
         parameters={
             "r": Parameter(
                 1.0,
@@ -208,7 +209,7 @@ RULES = (
         estimator="NormalHerd",
         numbers=Nherd,
         step=nherd,
-        storage="variances",
+        storage=VARIANCES,
         parameters={"C": Parameter(1.0, "float, default=1.0. The weight of the loss.", above=0)},
         condition="m < 1",
         update="w += (1-m)/(v + 1/C)·y·Σx, Σ -= (C²v + 2C)/(1 + C·v)²·ΣxxᵀΣ",

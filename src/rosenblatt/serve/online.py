@@ -233,8 +233,7 @@ class Online:
     def _add_class(self, label: str) -> None:
         """Replace the learner by one that has another class, with zero weights."""
         old, new = self.classes, sorted_labels([*self.classes, label])
-        multiclass = self.learner.spec.multiclass
-        state = with_new_classes(self.learner.state(), np.array(old), np.array(new), multiclass)
+        state = with_new_classes(self.learner, np.array(old), np.array(new))
         self.classes = new
         self.learner = self._new_learner()
         self.learner.restore(state)
