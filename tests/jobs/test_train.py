@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -431,12 +433,11 @@ def test_features_of_large_values_that_turn_up_late_do_not_drown_the_others(tmp_
     lines = []
     for i in range(9000):
         label = 1 if random.random() < 0.5 else -1
-        late = f" gain:{random.integers(10_000, 90_000)}" if i > 5000 and i % 50 == 0 else ""
+        late = f" gain:{random.integers(10_000, 90_000)}" if i > 7000 and i % 50 == 0 else ""
         word = "good" if (label == 1) == (random.random() < 0.8) else "bad"
         lines.append(f"{label} | {word} w{random.integers(30)}{late}\n")
     path = tmp_path / "rows.vw"
     path.write_text("".join(lines))
-    model = train(path)
 
     def largest_change(name, model):
         """The most that a value of a feature changes a score by."""
@@ -446,7 +447,15 @@ def test_features_of_large_values_that_turn_up_late_do_not_drown_the_others(tmp_
         places = [i for i, at in enumerate(model.columns.tolist()) if names.get(at) == name]
         return 90_000 * np.abs(model.weights[places]).max(initial=0.0)
 
+    model = train(path)
     assert 0 < largest_change("gain", model) < 20
+    # On shards, whose samples are smaller, the same.
+    with ThreadPoolExecutor(2) as workers, pytest.warns(UserWarning, match="shards have"):
+        sharded = train(path, workers=workers, shards=2)
+    assert 0 < largest_change("gain", sharded) < 20
+    rows = [data.open(path, features=m.features, classes=m.classes) for m in (model, sharded)]
+    errors = [1 - evaluate(m, r).accuracy for m, r in zip((model, sharded), rows, strict=True)]
+    assert errors[1] == pytest.approx(errors[0], abs=0.005)
     # A night later the same model goes on, with another feature of that kind.
     path.write_text("".join(line.replace("gain", "loss") for line in lines))
     assert 0 < largest_change("loss", train(path, start=model)) < 20

@@ -49,6 +49,7 @@ class ShardSummary(NamedTuple):
     classes: list[str]
     columns: Array  # in the order in which they are met
     sample: Sample
+    late: Sample  # columns that the sample lacks, in all rows; empty for text
     bad: int  # rows that were left out
     missing: dict[str, int]  # missing values by column
     strays: dict[str, int]  # cells of another kind by column, and some of them with their places
@@ -62,18 +63,32 @@ def summarize(shard: Shard, reading: Reading, most: int, folder: str | None) -> 
     rows = hashed_rows(shard, reading, folder)
     packed, columns = rows.store.arrays()[0], np.array(rows.columns)
     sample = _sample(packed, columns, most)
+    first = len(columns) if reading.features.is_text else int(np.isin(columns, sample[1]).sum())
+    late = _sample(packed, columns, len(rows), first)
     bad, missing, strays, named, size = rows.counts
     return ShardSummary(
-        len(rows), rows.classes, columns, sample, bad, missing, strays, named, size, rows.digest
+        len(rows),
+        rows.classes,
+        columns,
+        sample,
+        late,
+        bad,
+        missing,
+        strays,
+        named,
+        size,
+        rows.digest,
     )
 
 
-def _sample(packed: Packed, columns: Array, most: int) -> Sample:
-    rows = min(most, len(packed.bases))
-    frequencies, squares = packed_frequencies(packed, rows, len(columns))
+def _sample(packed: Packed, columns: Array, most: int, first: int = 0) -> Sample:
+    """Columns in some first rows; those that are met first are not looked at."""
+    rows = min(most, len(packed.bases)) if first < len(columns) else 0
+    frequencies, squares = packed_frequencies(packed, rows, len(columns), first)
     places = np.flatnonzero(frequencies)
-    places = places[np.argsort(columns[places])]
-    return Sample(rows, columns[places], frequencies[places].astype(np.int64), squares[places])
+    places = places[np.argsort(columns[first:][places])]
+    sizes = frequencies[places].astype(np.int64), squares[places]
+    return Sample(rows, columns[first:][places], *sizes)
 
 
 def sample_size(shards: int) -> int:
@@ -156,6 +171,9 @@ class ShardedRows:
         else:
             self.classes = list(self.start.classes)
             self.columns = _union([self.start.columns, *columns], features.ngrams.bits)
+        if self.rarity is not None and self.rarity.usual:
+            late = _sizes([summary.late for summary in trained], self.columns, features)
+            self.rarity = self.rarity.with_sizes(*late)
         source = self.source
         source.rows, source.bad = self.count, sum(summary.bad for summary in trained)
         for summary in trained:
@@ -300,11 +318,16 @@ def _union(columns: list[Array], bits: int) -> Array:
 
 def _rarity(samples: Sequence[Sample], columns: Array, features: Features) -> IdfScales:
     """The scales of features by their frequencies in the first rows of all shards."""
+    rows = sum(sample.rows for sample in samples)
+    return rarity_by(*_sizes(samples, columns, features), rows, features.is_text)
+
+
+def _sizes(samples: Sequence[Sample], columns: Array, features: Features) -> tuple[Array, Array]:
+    """In how many rows of all samples each column occurs, and its sum of squares."""
     numbering = Numbering(1 << features.ngrams.bits, columns)
     frequencies, squares = np.zeros(len(columns), np.int64), np.zeros(len(columns))
     for sample in samples:
         places = numbering.places_of(sample.columns)
         frequencies[places] += sample.frequencies
         squares[places] += sample.squares
-    rows = sum(sample.rows for sample in samples)
-    return rarity_by(frequencies, squares, rows, features.is_text)
+    return frequencies, squares

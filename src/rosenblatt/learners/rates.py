@@ -109,17 +109,18 @@ def packed_frequencies(rows: Packed, n: int, count: int = 0, first: int = 0) -> 
     For all features from the `first` on that occur, and to the number `count`.
     """
     bases, parts = rows.bases[:n].astype(np.float64), []
-    values = rows.values[: int(rows.pointers[n, 2])].astype(np.float64)
+    values = rows.values[: int(rows.pointers[n, 2])]
     for kind, columns in enumerate((rows.near, rows.far, rows.columns)):
         ends = rows.pointers[: n + 1, kind].astype(np.int64)
         at = columns[: ends[-1]]
         if first:
             entries = np.flatnonzero(at >= first)
             owners = np.searchsorted(ends, entries, side="right") - 1
-            sizes = values[entries] if kind == 2 else bases[owners]
+            sizes = values[entries].astype(np.float64) if kind == 2 else bases[owners]
             parts.append((at[entries].astype(np.int64) - first, sizes))
         else:
-            parts.append((at, values if kind == 2 else np.repeat(bases, np.diff(ends))))
+            shared = values.astype(np.float64) if kind == 2 else np.repeat(bases, np.diff(ends))
+            parts.append((at, shared))
     places, squares = (np.concatenate(part) for part in zip(*parts, strict=True))
     squares **= 2
     most = max(0, count - first)
