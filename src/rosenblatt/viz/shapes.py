@@ -127,6 +127,7 @@ class ShapeDisplay(Display):
             return
         ax.axhline(0, color=FAINT, linewidth=0.8, zorder=1)
         ax.plot(grid, values, color=color, linewidth=1.6, zorder=3)
+        ax.locator_params(axis="x", nbins=5)
         density = ax.twinx()
         density.hist(cells, bins=np.linspace(grid[0], grid[-1], 41), color=FAINT, alpha=0.6)
         density.set_axis_off()
