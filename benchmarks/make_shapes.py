@@ -22,14 +22,16 @@ from rosenblatt import train
 from rosenblatt.viz import ShapeDisplay
 
 RESULTS = Path(__file__).parent / "results" / "shapes.json"
-ADULT = (
-    "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
-    "capital-gain capital-loss hours-per-week native-country"
-).split()
-COVTYPE = (
-    "elevation aspect slope to-water-across to-water-up to-road shade-9 shade-12 shade-15 to-fire"
-).split()
-COVERS = "spruce lodgepole ponderosa willow aspen douglas krummholz".split()
+ADULT = [
+    "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation",
+    "relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week",
+    "native-country",
+]  # fmt: skip
+COVTYPE = [
+    "elevation", "aspect", "slope", "to-water-across", "to-water-up", "to-road", "shade-9",
+    "shade-12", "shade-15", "to-fire",
+]  # fmt: skip
+COVERS = ["spruce", "lodgepole", "ponderosa", "willow", "aspen", "douglas", "krummholz"]
 SHOWN = (0, 1, 2, 6)  # the classes of covtype in the picture
 ROWS = 40_000
 

@@ -86,13 +86,6 @@ def test_truth_values_are_one_category_in_every_spelling():
     assert [names[at] for at in of_text[::2]] == ["b=True", "b=?"]
 
 
-def test_tables_of_models_that_read_them_otherwise_are_refused():
-    plain = Features(columns=(Column("b", "category"),)).to_json()
-    del plain["lift"]
-    with pytest.raises(ValueError, match="train the model again"):
-        Features.from_json(plain)
-
-
 def test_a_file_and_a_frame_with_truth_values_get_the_same_scores(tmp_path):
     truths = [bool(i % 3) for i in range(60)]
     lines = [f"{'ab'[t]},{t},{i % 7}" for i, t in enumerate(truths)]

@@ -285,18 +285,14 @@ class Features:
                 plain["origin"],
                 tuple(_column_from(entry) for entry in plain["columns"]),
                 plain["label"],
-                _ngrams_from(plain["ngrams"]),
-                tuple(plain.get("missing_words", MISSING_WORDS)),
-                plain.get("separator"),
-                tuple(plain.get("crosses", ())),
-                lift=None if plain.get("lift") is None else TableLift.from_json(plain["lift"]),
+                Ngrams(**plain["ngrams"]),
+                tuple(plain["missing_words"]),
+                plain["separator"],
+                tuple(plain["crosses"]),
+                lift=None if plain["lift"] is None else TableLift.from_json(plain["lift"]),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the feature specification cannot be read: {error!r}") from None
-        if "lift" not in plain and any(c.kind != "text" for c in features.columns):
-            raise ValueError("a table was read otherwise before version 7: train the model again")
-        if features.origin != "table" and "crosses" not in plain:  # n-grams were for text only
-            features = replace(features, ngrams=features.ngrams._replace(low=1, high=1))
         n = features.ngrams
         sound = (
             features.origin in ORIGINS
@@ -438,15 +434,6 @@ def _strings(values: pa.ChunkedArray) -> list[tuple[np.ndarray, np.ndarray]]:
     if not pa.types.is_string(values.type):
         return [string_buffers(plain_strings(values))]
     return [string_buffers(chunk) for chunk in values.chunks]
-
-
-def _ngrams_from(entry: Any) -> Ngrams:
-    """How text is hashed; before version 7 of model files, by words or by characters."""
-    if "chars" in entry:
-        entry = {name: value for name, value in entry.items() if name != "chars"} | {
-            "analyzer": "char" if entry["chars"] else "word"
-        }
-    return Ngrams(**entry)
 
 
 def _column_from(entry: Any) -> Column:

@@ -22,9 +22,7 @@ from rosenblatt.models.model import Array, Model
 from rosenblatt.models.tensorfile import Arrays, epochs_from, expect, reporting_damage
 
 FORMAT = "rosenblatt-model"
-VERSION = 7
-# In version 5 all dates have an age; before 7 there are no lifts, and texts have no marks.
-_READ = (5, 6, VERSION)
+VERSION = 8
 PRECISIONS = ("float32", "float16", "int8")
 # The most bytes that one byte of a file stands for: limits what a small file can allocate.
 _MOST_PER_BYTE = 1024
@@ -149,9 +147,9 @@ def model_from(name: str, arrays: dict[str, Array], about: dict[str, Any]) -> Mo
     if about.get("format") != FORMAT:
         raise ModelFormatError(f"{name} is a {about.get('format')!r} file, not a model")
     version = about.get("version")
-    if version not in _READ:
+    if version != VERSION:
         raise ModelFormatError(
-            f"{name} has format version {version!r}, and this release reads versions 5 to 7: "
+            f"{name} has format version {version!r}, and this release reads version {VERSION}: "
             "train the model again, or use the release that wrote it"
         )
     with reporting_damage(name):
