@@ -194,14 +194,14 @@ def test_a_certificate_cannot_hide_a_row_as_a_header(folder):
         ("d.csv", b"x,y\n1,a\nnan,b\n", "'nan' is not a finite number"),
         ("d.csv", b"x,y\n1,a\n1_0,b\n", "'1_0' is not a finite number"),
         ("d.csv", b"x,y\n1,a\n2\n", "a row is too short or too long"),
-        ("d.csv", b"x,y\n1,a\n2, \n", "a label is missing"),
-        ("d.csv", b"x,y\n1,a\n2,b\0\n", "the file has a zero byte"),
+        ("d.csv", b"x,y\n1,a\n2, \n", "its label is missing"),
+        ("d.csv", b"x,y\n1,a\n2,b\0\n", "quotes or zero bytes"),
         ("d.csv", b"x,z\n1,a\n2,b\n", "'y' is no column"),
         ("d.csv", b"x,y\n1,a\n2,c\n", r"about the classes \['a', 'b'\]"),
         ("d.csv", b"x,y\n1,a\n2,\xff\n", "cannot be read"),
-        ("d.tsv", b'x\ty\n1\t"a"\n2\tb\n', "has quotes"),
+        ("d.tsv", b'x\ty\n1\t"a"\n2\tb\n', "quotes or zero bytes"),
         ("d.jsonl", b"{}", "only CSV and TSV"),
-        ("none.csv", None, "cannot be read: FileNotFoundError"),
+        ("none.csv", None, "files of 100 MB at most"),
     ],
 )
 def test_what_is_read_otherwise_is_refused(folder, name, data, message):
@@ -239,3 +239,16 @@ def test_labels_are_the_text_that_stands_in_the_file(folder):
     assert verify(certify(table.X, table.y), table.X, table.y)
     make("x,y\n0,-1\n1,+1\n")
     assert "'+1'" in prove("proof.json", "d.csv")
+
+
+@pytest.mark.parametrize("name", ["proof.json", "d.csv"])
+def test_files_that_never_end_are_refused(folder, name):
+    make("x,y\n1,a\n2,b\n")
+    with Path(name).open("r+b") as file:
+        file.truncate(1 << 40)  # sparse: it takes no space
+    with pytest.raises(NotProvenError, match="files of 100 MB at most"):
+        prove("proof.json", "d.csv")
+    Path(name).unlink()
+    Path(name).symlink_to("/dev/zero")
+    with pytest.raises(NotProvenError, match="files of 100 MB at most"):
+        prove("proof.json", "d.csv")

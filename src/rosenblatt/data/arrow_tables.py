@@ -20,7 +20,7 @@ from rosenblatt.data.cells import (
 )
 from rosenblatt.data.columns import Column
 from rosenblatt.data.labels import indicator_columns, label_cells, wrong_rows
-from rosenblatt.data.unpacking import check_arrow, rows_at_once, small_batches
+from rosenblatt.data.unpacking import check_arrow, check_footer, rows_at_once, small_batches
 from rosenblatt.errors import DataError, listed, shown
 
 _BUFFER_BYTES = 1 << 18
@@ -65,6 +65,7 @@ def parquet_batches(
     # Not a memory map: if another program truncates the file, the process would be killed. With a
     # buffer a column of a row group is not read at once; remote stores want few requests.
     buffer = _BUFFER_BYTES if groups is None else 0
+    check_footer(file)
     with parquet.ParquetFile(file, buffer_size=buffer, pre_buffer=False) as opened:
         count = opened.num_row_groups
         chosen = [i for i in range(count) if groups is None or i in groups]
@@ -76,6 +77,7 @@ def parquet_parts(file: pa.NativeFile) -> tuple[tuple[int, ...], tuple[str, ...]
     """The bytes of each row group of a Parquet file, and the names of its columns."""
     from pyarrow import parquet
 
+    check_footer(file)
     metadata = parquet.read_metadata(file)
     sizes = [metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)]
     return tuple(sizes) or (0,), tuple(metadata.schema.names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import sys
 from collections import Counter
@@ -239,6 +240,12 @@ class Reader:
     def fingerprint(self) -> dict[str, Any]:
         """Names, sizes and digests of samples, to recognise the files again."""
         return {"format": self.format, "files": [fingerprint(path) for path in self.files]}
+
+    @property
+    def size(self) -> float:
+        """The bytes of all files as they lie on the disk; infinite for streams and stores."""
+        statuses = self._statuses.values()
+        return sum(math.inf if about is None else about[2] for about in statuses) or math.inf
 
     def last_changes(self) -> list[int | None]:
         """Per file :func:`last_change`."""

@@ -56,6 +56,13 @@ TOO_MANY = (
 )
 
 
+_MANY_ROWS = 1 << 22
+_LESS_THAN_BITS = (
+    "there are more than {:,} rows of less than a bit each: if that is meant, write them without "
+    "compression"
+)
+
+
 class StrayCellsWarning(UserWarning):
     """Some cells of a column of numbers or dates are neither, and count as missing."""
 
@@ -341,6 +348,8 @@ class Source:
         """Code the labels and count: in file order, so that codes do not depend on timing."""
         self.rows += len(hashed.batch)
         self.bad += hashed.chunk.bad
+        if self.rows > max(_MANY_ROWS, 8 * self._reader.size):
+            raise DataError(_LESS_THAN_BITS.format(_MANY_ROWS), path=self.files[0])
         self.missing.update(hashed.missing)
         for name, rows in hashed.strays.items():
             self._count_strays(name, rows, hashed.chunk)

@@ -337,7 +337,7 @@ class RowFiles:
 
     def write(self, name: str, array: np.ndarray) -> None:
         """Append to a file; on a full disk the OSError names it."""
-        content = np.ascontiguousarray(array, dtype=DTYPES[name]).tobytes()
+        content = np.ascontiguousarray(array, dtype=DTYPES[name]).data.cast("B")
         self.checksums[name] = zlib.crc32(content, self.checksums[name])
         with naming_file(self.folder / name):
             self._files[name].write(content)

@@ -19,9 +19,10 @@ import pyarrow.compute as pc
 from rosenblatt.data.bytes import LONGEST_ROW, TOO_LONG
 from rosenblatt.data.cells import is_stringlike
 
-BATCH_BYTES = 16 << 20  # of texts; of fewer, threads wait for each other
+BATCH_BYTES = 2 << 20  # of texts; hashed, each byte may become 48
 _MOST_UNPACKED = 64 << 20  # bytes at once, unless the file has a hundredth of them
 _SHARE = 100
+_MOST_ABOUT = 64 << 20  # bytes that tell what a file or a batch holds
 _UNSUSPICIOUS = (0, 1)  # codecs: none, and Snappy, which packs at most 1 : 21
 _HEADER_BYTES = 1 << 10, 1 << 14, 1 << 18, 1 << 24  # tried in turn: a header may hold long texts
 _DICTIONARY = 2  # a kind of page
@@ -109,9 +110,27 @@ def _groups(file: pa.NativeFile) -> list[list[_Values]]:
 
     Not by pyarrow, which ends the process at some damaged ones.
     """
-    size = file.size()
-    (count,) = struct.unpack("<I", file.read_at(8, max(0, size - 8))[:4])
-    return _parsed(file.read_at(min(count, size), max(0, size - 8 - count)))
+    count = check_footer(file)
+    return _parsed(_about(file, count, file.size() - 8 - count))
+
+
+def check_footer(file: pa.NativeFile) -> int:
+    """The bytes of metadata at the end of a Parquet file; ArrowInvalid if they are too many."""
+    end = file.read_at(8, max(0, file.size() - 8))
+    count = int.from_bytes(end[:4], "little") if end[4:] == b"PAR1" else 0
+    _refuse_metadata(count)
+    return count
+
+
+def _about(file: pa.NativeFile, count: int, at: int) -> bytes:
+    """The bytes that tell what a file or a batch holds."""
+    _refuse_metadata(count)
+    return bytes(file.read_at(count, max(0, at)))
+
+
+def _refuse_metadata(count: int) -> None:
+    if count > _MOST_ABOUT:
+        raise pa.ArrowInvalid(f"it claims {count:,} bytes of metadata; {_MOST_ABOUT:,} are allowed")
 
 
 @lru_cache(maxsize=4)
@@ -363,7 +382,7 @@ def check_arrow(file: pa.NativeFile, is_file: bool) -> None:
     with _sense():
         if is_file:
             (count,) = struct.unpack("<I", file.read_at(4, max(0, size - 10)))
-            footer = _root(file.read_at(min(count, size), max(0, size - 10 - count)))
+            footer = _root(_about(file, count, size - 10 - count))
             for at, _, _ in [*footer.structs(2, "qi4xq"), *footer.structs(3, "qi4xq")]:
                 _check_message(file, at)
         while at < size and not is_file:
@@ -384,7 +403,7 @@ def _check_message(file: pa.NativeFile, at: int) -> int:
         return file.size()
     if size < 0 or at < 0:
         raise ValueError("a message of negative length")
-    message = _root(file.read_at(min(size, file.size()), begin))
+    message = _root(_about(file, size, begin))
     kind, batch, length = message.place(1), message.table(2), message.place(3)
     body = begin + size
     end = body + (message.number("q", length) if length else 0)

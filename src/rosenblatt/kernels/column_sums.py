@@ -41,6 +41,26 @@ def csr_sums(rows, omega, first, sums):
                 sums[SQUARED, j] += weight * (x * x)
 
 
+@kernel
+def packed_sums(rows, n, first, counts, squares):
+    """Add to `counts` in how many of n packed rows a column from `first` on is, and its squares."""
+    near, far, columns, values, bases, pointers = rows
+    for i in range(n):
+        square = np.float64(bases[i]) * np.float64(bases[i])
+        for k in range(pointers[i, 0], pointers[i + 1, 0]):
+            if near[k] >= first:
+                counts[near[k] - first] += 1
+                squares[near[k] - first] += square
+        for k in range(pointers[i, 1], pointers[i + 1, 1]):
+            if far[k] >= first:
+                counts[far[k] - first] += 1
+                squares[far[k] - first] += square
+    for k in range(pointers[0, 2], pointers[n, 2]):
+        if columns[k] >= first:
+            counts[columns[k] - first] += 1
+            squares[columns[k] - first] += np.float64(values[k]) * np.float64(values[k])
+
+
 add_sums = by_layout("add_sums", Dense=dense_sums, Csr=csr_sums)
 
 

@@ -215,7 +215,8 @@ def hash_chunks(
     bound = sum(most) + sum(_most_grams(block, size, count) for block in blocks)
     indices, values = zeros((bound + 1,), np.uint32), zeros((bound + 1,), np.float32)
     counts = values.view(np.uint32)  # overwritten by the values
-    table = zeros((max(8, 1 << (8 * sum(most) - 1).bit_length()),), np.uint32)
+    slots = min(1 << spec.bits, 1 << (8 * sum(most) - 1).bit_length())
+    table = zeros((max(8, slots),), np.uint32)
     scratch = np.empty((2, 2 * longest + 4), dtype=np.uint64)
     orders = np.array([block[:3] for block in blocks], np.int64)
     mask = np.uint64((1 << spec.bits) - 1)
@@ -379,8 +380,8 @@ def _merge(begin, end, indices, counts, first, nnz, table, room):
 
     Columns that the row has already, from `first` on, count there. The open-addressed table holds
     indices of `indices`. Those before this row's first count as empty slots, so that the table is
-    never cleared; a short row uses a small part of it, `room`. The first probe nearly always
-    decides, without a branch to mispredict.
+    never cleared; a short row uses a small part of it, `room`, and no row more than a slot for each
+    column. The first probe nearly always decides, without a branch to mispredict.
     """
     for i in range(begin, end):
         column = indices[i]
@@ -439,7 +440,7 @@ def _rows(offsets, data, letters, seed, blocks, mask, ends, indices, counts, tab
                 last += _word_columns(n, low, high, mask, scratch[0], scratch[1], indices, last)
             ends[at + b + 1] = last
         room = np.uint64(8)
-        while room < np.uint64(8) * (last - first):
+        while room < np.uint64(8) * (last - first) and room <= mask:
             room <<= np.uint64(1)
         room -= np.uint64(1)
         begin = first

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from rosenblatt.kernels.column_sums import packed_sums
 from rosenblatt.kernels.rows import Csr, Dense, Packed
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.protocol import Array
@@ -108,23 +109,12 @@ def packed_frequencies(rows: Packed, n: int, count: int = 0, first: int = 0) -> 
 
     For all features from the `first` on that occur, and to the number `count`.
     """
-    bases, parts = rows.bases[:n].astype(np.float64), []
-    values = rows.values[: int(rows.pointers[n, 2])]
-    for kind, columns in enumerate((rows.near, rows.far, rows.columns)):
-        ends = rows.pointers[: n + 1, kind].astype(np.int64)
-        at = columns[: ends[-1]]
-        if first:
-            entries = np.flatnonzero(at >= first)
-            owners = np.searchsorted(ends, entries, side="right") - 1
-            sizes = values[entries].astype(np.float64) if kind == 2 else bases[owners]
-            parts.append((at[entries].astype(np.int64) - first, sizes))
-        else:
-            shared = values.astype(np.float64) if kind == 2 else np.repeat(bases, np.diff(ends))
-            parts.append((at, shared))
-    places, squares = (np.concatenate(part) for part in zip(*parts, strict=True))
-    squares **= 2
-    most = max(0, count - first)
-    return np.bincount(places, minlength=most), np.bincount(places, squares, most)
+    near, far, others = (int(end) for end in rows.pointers[n])
+    parts = rows.near[:near], rows.far[:far], rows.columns[:others]
+    end = max([count, first, *(int(part.max()) + 1 for part in parts if len(part))])
+    counts, squares = np.zeros(end - first, np.int64), np.zeros(end - first)
+    packed_sums(rows, np.uint64(n), np.uint32(first), counts, squares)
+    return counts, squares
 
 
 def rarity_by(frequencies: Array, squares: Array, n: int, is_text: bool = True) -> IdfScales:

@@ -4,17 +4,16 @@ This file needs the standard library alone, can be copied anywhere and read in t
 
     python plain_check.py proof.json data.csv [LABEL]
 
-Numbers are those that stand in the cells, labels are text. (A proof may say that decimals are the
-nearest doubles instead; then the answer says so.) A row x of a class on the side s, 1 or -1, stands
-for z = s·(x, 1), or s·x if hyperplanes have no intercept. The row is on the right side of a
-hyperplane v if z·v > 0, on its wrong side if z·v < 0, and lies on it if z·v = 0. The verdicts are:
+Numbers are those that stand in the cells (or the nearest doubles; then the answer says so), labels
+are text. A row x of a class on the side s, 1 or -1, stands for z = s·(x, 1), or s·x without an
+intercept. It is on the right side of a hyperplane v if z·v > 0, on its wrong side if z·v < 0, and
+lies on it if z·v = 0. The verdicts are:
 
 - separable: some v has all rows on their right sides;
 - quasi-separable: none has, but some has no row on its wrong side, and not all rows lie on it;
 - inseparable: a v that has no row on its wrong side has all rows on it.
 
-Only the verdict is proven, from the rows alone. `rosenblatt.verify` also checks margins, bounds,
-columns that separate alone, and whether the data have the fingerprint of the certificate.
+Only the verdict is proven, from the rows alone: for margins and bounds see `rosenblatt.verify`.
 """
 
 from __future__ import annotations
@@ -85,8 +84,7 @@ def _is_number(name: str) -> bool:
 def _read_table(path: Path, label: str, header: Any, exact: bool) -> tuple[list[Row], list[str]]:
     """The numbers of every row of a file, and its label."""
     text, delimiters = path.read_bytes().decode("utf-8-sig"), _DELIMITERS[path.suffix.lower()]
-    _require(len(delimiters) > 1 or '"' not in text, "this TSV file has quotes: write a CSV file")
-    _require("\0" not in text, "the file has a zero byte")
+    _require("\0" not in text and (len(delimiters) > 1 or '"' not in text), "quotes or zero bytes")
     readers = (csv.reader(io.StringIO(text, newline=""), delimiter=d) for d in delimiters)
     tables = [[row for row in reader if row] for reader in readers]
     table = max(tables, key=lambda rows: (len({*map(len, rows)}) == 1 < len(rows[0]), len(rows[0])))
@@ -96,9 +94,9 @@ def _read_table(path: Path, label: str, header: Any, exact: bool) -> tuple[list[
     names = names if header else [str(j + 1) for j in range(len(names))]
     _require(label in names and len(set(names)) == len(names), f"{label!a} is no column, or two")
     rows, place = table[int(header) :], names.index(label)
-    _require(all(len(row) == len(names) > 1 for row in rows), "a row is too short or too long")
+    whole = all(len(row) == len(names) > 1 and row[place].strip() for row in rows)
+    _require(whole, "a row is too short or too long, or its label is missing")
     labels = [row.pop(place).strip() for row in rows]
-    _require(all(labels), "a label is missing")
     return [[_number(cell, exact) for cell in row] for row in rows], labels
 
 
@@ -169,6 +167,8 @@ def prove(proof: str, data: str, label: str | None = None, *, header: Any = None
     """
     try:
         _require(Path(data).suffix.lower() in _DELIMITERS, "only CSV and TSV files are read here")
+        for path in (Path(proof), Path(data)):
+            _require(path.is_file() and path.stat().st_size <= 10**8, "files of 100 MB at most")
         parts = _certificates(json.loads(Path(proof).read_bytes().decode()))
         source = parts[0]["source"] or {"label": "", "header": True, "numbers": "decimals"}
         named, exact = source["label"] or label or "label", source.get("numbers") == "decimals"
