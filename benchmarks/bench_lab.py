@@ -31,10 +31,11 @@ from rich.console import Console
 from rich.table import Table
 
 from common import machine, seconds
+from rosenblatt.lab.plane import frame_for
 from rosenblatt.lab.server import free_port
 from rosenblatt.lab.session import Session
 from rosenblatt.lab.state import MOST_POINTS, Data, LabSettings
-from rosenblatt.lab.view import frame_for, view
+from rosenblatt.lab.view import view
 
 
 def cloud(noise: float, count: int = MOST_POINTS) -> Data:

@@ -12,7 +12,7 @@ def test_the_movie_reviews_print_the_table_and_the_sums_of_the_notes():
     printed = run(app, ["trace", "--example", "movies"])
     assert printed.exit_code == 0
     for line in (
-        "movie good  +1      1     1    0    0",
+        "movie good  +1 (positive)      1     1    0    0",
         "s = w·x = 0·0 + 1·1 - 1·0 + 0·1 = 1",
         "w ← w - x = [0, 1, -1, 0] - [0, 1, 0, 1] = [0, 0, -1, -1]",
         "Epoch 3 passed without a mistake, after 4 updates in all.",

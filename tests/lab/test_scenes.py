@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from rosenblatt.lab.plane import frame_for
 from rosenblatt.lab.recordings import record
 from rosenblatt.lab.scenes import SCENES, load_scene
 from rosenblatt.lab.session import Session
-from rosenblatt.lab.view import frame_for, view
+from rosenblatt.lab.view import view
 
 CHAPTERS = Path(__file__).parents[2] / "docs" / "course"
 

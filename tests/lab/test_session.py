@@ -11,9 +11,11 @@ from rosenblatt.cli import app
 from rosenblatt.data import read_arrays
 from rosenblatt.lab.export import export
 from rosenblatt.lab.lifts import FeatureMap
+from rosenblatt.lab.plane import frame_for
+from rosenblatt.lab.proofs import margin_interval
 from rosenblatt.lab.session import Session
 from rosenblatt.lab.state import CLOUDS, Data, LabSettings
-from rosenblatt.lab.view import frame_for, view
+from rosenblatt.lab.view import view
 from rosenblatt.theory import load_certificate
 
 
@@ -291,7 +293,7 @@ def test_the_words_of_the_notes_come_with_their_rule():
 def test_the_margin_interval_holds_the_largest_margin():
     session = Session(Data.example("iris"))
     session.finish()
-    low, high = session.margin_interval()
+    low, high = margin_interval(session)
     assert 0 < low <= 0.2684931 <= high
 
 
@@ -456,7 +458,7 @@ def test_a_run_from_a_start_has_the_bound_of_that_start():
     shown = view(session, frame_for(session))
     falls = [a[1] - b[1] for a, b in pairwise(shown["proof"]["potential"])]
     assert min(falls) >= shown["proof"]["fall"] - 1e-9
-    assert session.margin_interval() is None
+    assert margin_interval(session) is None
 
 
 def test_a_start_of_fewer_numbers_is_filled_with_zeros_and_more_are_refused(session):

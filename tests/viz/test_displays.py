@@ -23,10 +23,11 @@ from rosenblatt.viz import (
 )
 
 
-def test_the_epochs_of_a_trace_are_bars_of_updates(run):
-    display = EpochsDisplay.from_trace(run)
+def test_the_epochs_of_a_run_are_bars_of_updates(run):
+    model = Perceptron.textbook(random_state=0).fit(run.problem.X, run.problem.signs)
+    display = EpochsDisplay.from_estimator(model)
     assert [bar.get_height() for bar in display.bars_] == display.updates
-    assert sum(display.updates) == run.n_updates
+    assert sum(display.updates) == model.n_updates_
     assert "separated" in display.ax_.get_title(loc="right")
 
 
@@ -157,8 +158,10 @@ def test_a_certificate_of_separable_rows_has_no_contradiction_to_draw(run):
         ContradictionDisplay.from_certificate(certify(X, y), X, y)
 
 
-def test_the_contradiction_of_xor_meets_in_the_middle(xor):
-    display = ContradictionDisplay.from_trace(xor)
+def test_the_contradiction_of_xor_meets_in_the_middle():
+    xor = teaching_sets.load("xor")
+    certificate = certify(xor.X, xor.y)
+    display = ContradictionDisplay.from_certificate(certificate, xor.X, xor.y)
     assert display.meeting_points.tolist() == [[0.5, 0.5], [0.5, 0.5]]
     assert len(display.ring_.get_offsets()) == 4
     assert [text.get_text() for text in display.ax_.texts] == ["1/4"] * 4
@@ -168,22 +171,18 @@ def test_in_any_view_of_many_features_both_mixtures_are_the_same_point():
     generator = np.random.default_rng(5)
     X = generator.integers(-3, 4, size=(14, 3))
     y = generator.choice([-1, 1], size=14)
-    run = trace(X, y, max_epochs=3000)
-    assert run.stop_reason == "cycle"
+    certificate = certify(X, y)
     for features in (None, (0, 2)):
-        first, second = ContradictionDisplay.from_trace(run, features=features).meeting_points
+        display = ContradictionDisplay.from_certificate(certificate, X, y, features=features)
+        first, second = display.meeting_points
         assert np.allclose(first, second)
 
 
 def test_through_the_origin_both_mixtures_lie_on_one_ray():
-    run = trace([[1, 1], [2, 2], [-1, 0.5]], [1, -1, 1], fit_intercept=False)
-    first, second = ContradictionDisplay.from_trace(run).meeting_points
+    X, y = np.array([[1, 1], [2, 2], [-1, 0.5]]), np.array([1, -1, 1])
+    certificate = certify(X, y, fit_intercept=False)
+    first, second = ContradictionDisplay.from_certificate(certificate, X, y).meeting_points
     assert np.cross(np.append(first, 0), np.append(second, 0))[2] == pytest.approx(0)
-
-
-def test_a_run_without_a_contradiction_has_none_to_draw(run):
-    with pytest.raises(ValueError, match="ended by 'separated'"):
-        ContradictionDisplay.from_trace(run)
 
 
 def test_top_words_are_the_largest_weights_of_each_sign():
@@ -216,14 +215,6 @@ def test_a_trained_model_shows_its_words(tmp_path):
     assert display.weights[0] > 0 > display.weights[-1]
     with pytest.raises(ValueError, match="no label 'nosuch'"):
         TopWordsDisplay.from_estimator(model, label="nosuch")
-
-
-def test_the_words_of_the_movie_reviews_come_from_their_trace():
-    movies = teaching_sets.load("movies")
-    run = trace(
-        movies.X, movies.y, feature_names=movies.feature_names, mistake="sign", fit_intercept=False
-    )
-    assert TopWordsDisplay.from_trace(run).names == ["movie", "good", "bad", "not"]
 
 
 def test_models_of_several_labels_are_drawn_label_by_label():

@@ -8,13 +8,11 @@ of one class is the same point as a convex combination of rows of the other.
 
 from sklearn.datasets import load_iris
 
-from rosenblatt import teaching_sets, trace
-from rosenblatt.theory import certify
+from rosenblatt import certify, teaching_sets
 from rosenblatt.viz import ContradictionDisplay
 
 xor = teaching_sets.load("xor")
-run = trace(xor.X, xor.y, feature_names=xor.feature_names)
-ContradictionDisplay.from_trace(run)
+ContradictionDisplay.from_certificate(certify(xor.X, xor.y), xor.X, xor.y)
 
 # %%
 # A certificate finds the few among many: two kinds of iris that overlap.

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from rosenblatt.cli import options as o
-from rosenblatt.cli.lines import say
+from rosenblatt.cli.lines import Styled, say
 from rosenblatt.errors import DataError, OptionError, listed, shown
 
 
@@ -57,7 +57,9 @@ def certify(
     if json:
         typer.echo(json_module.dumps(certificate.to_dict()))
     else:
-        say(*certificate.report().split("\n"))
+        verdict, colon, about = certificate.report().partition(":")
+        first, *lines = f"{colon}{about}".split("\n")
+        say([Styled(verdict, "strong"), first], *lines)
     if out is not None:
         certificate.save(out)
         if not json:
@@ -124,7 +126,8 @@ def verify(
         answer |= {"numbers": numbers, "speaks_of": loaded.speaks_of}
         typer.echo(json_module.dumps(answer))
     elif result:
-        say(f"PROVEN: {loaded.verdict}, {loaded.speaks_of}; {result.reason}.")
+        proven = f": {loaded.verdict}, {loaded.speaks_of}; {result.reason}."
+        say([Styled("PROVEN", "good"), proven])
         say(f"Of {about}. {OF_NUMBERS[numbers]}")
     elif result.holds:
         say(f"NOT PROVEN for this file: {loaded.verdict}; {result.reason}.", err=True)

@@ -121,7 +121,9 @@ def trace(
         votes = tracing.trace_classes(**rows, scheme=multiclass)
         _write(getattr(votes, f"to_{format}")(), format, example or file, out)
         return
-    rows.pop("class_names", None)
+    names = rows.pop("class_names", None)
+    if names is not None and len(names) == 2 and sorted(names) == list(names):
+        rows["y"] = [names[label > 0] for label in rows["y"]]
     run = tracing.trace(**rows)
     chosen = style or (Style.steps if len(run) <= 40 else Style.table)
     show = [name for name, wanted in (("average", average), ("pocket", pocket)) if wanted]

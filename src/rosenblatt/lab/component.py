@@ -13,10 +13,11 @@ from panel.custom import JSComponent
 
 from rosenblatt import teaching_sets
 from rosenblatt.lab.export import export
+from rosenblatt.lab.plane import frame_for, holds
 from rosenblatt.lab.scenes import SCENES
 from rosenblatt.lab.session import Session
 from rosenblatt.lab.state import CLOUDS, MOST_CHARACTERS
-from rosenblatt.lab.view import frame_for, holds, view
+from rosenblatt.lab.view import view
 
 LONGEST_MESSAGE = 1000
 FARTHEST = 1e7  # an edge of the plane that is shown

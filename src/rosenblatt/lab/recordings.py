@@ -7,9 +7,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from rosenblatt.lab.plane import frame_for
 from rosenblatt.lab.scenes import SCENES, load_scene
 from rosenblatt.lab.session import Session
-from rosenblatt.lab.view import frame_for, view
+from rosenblatt.lab.view import view
 
 MOST_STEPS = 160  # of a run that are recorded one by one; of a longer one also the end
 _LEFT_OUT = ("link", "settings", "can_undo", "live", "beside")  # a recording cannot be changed

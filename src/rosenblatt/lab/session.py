@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from fractions import Fraction
 from functools import cached_property
 from time import monotonic
 from typing import Any
@@ -20,13 +19,11 @@ from rosenblatt.reference import Vector
 from rosenblatt.theory import Certificate, certify
 from rosenblatt.tracing import (
     Pocket,
-    Proof,
     RunningAverage,
     Trace,
     TraceProblem,
     TraceRun,
     TraceStep,
-    prove,
 )
 from rosenblatt.tracing.run import rule_of
 
@@ -418,40 +415,6 @@ class Session:
     def wrong(self, w: Vector, b: Any) -> Any:
         """Which rows are on the wrong side."""
         return np.where(self.scores(w, b) > 0, 1, -1) != np.array(self.data.signs)
-
-    @property
-    def separator(self) -> Vector | None:
-        """The separator of largest margin of the padded rows, in any scale, if there is one."""
-        margin = self.certificate and self.certificate.augmented
-        if not margin or self.problem is None:
-            return None
-        bias = () if self.problem.padding is None else (margin.bias,)
-        whole = (*margin.weights, *bias)
-        largest = max(abs(value) for value in whole)
-        return tuple(float(Fraction(value, largest)) for value in whole)
-
-    def proof(self, position: int | None = None) -> Proof | None:
-        """The convergence proof up to a step, by default the one on screen."""
-        if self.separator is None or self.run is None or self.problem is None or self.run.rule:
-            return None
-        start = self.problem.padded_weights(*self.run.start)
-        steps = self.run.steps[: self.position if position is None else position]
-        return prove(self.problem, steps, self.separator, start, self.settings.eta)
-
-    def margin_interval(self) -> tuple[float, float] | None:
-        """Lower and upper bounds on the largest margin that follow from the weights on screen."""
-        step = self.current
-        if step is None or self.problem is None or not step.updates:
-            return None
-        if step.rule is not None or any(self.settings.start):
-            return None
-        w = np.array(self.problem.padded_weights(step.weights_after, step.bias_after), dtype=float)
-        length = float(np.linalg.norm(w))
-        if not length:
-            return None
-        rows = np.array([self.problem.padded(i) for i in range(len(self.problem.X))], dtype=float)
-        # From zero, w is η times a sum of rows; divided by their number, a point of their hull.
-        return float((rows @ w).min() / length), length / (self.settings.eta * step.updates)
 
     def trace(self) -> Trace:
         """The whole run as a :class:`~rosenblatt.tracing.Trace`."""

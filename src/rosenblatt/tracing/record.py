@@ -55,19 +55,19 @@ class Trace(render.Printed, Sequence[TraceStep]):
     >>> print(run.to_text("table"))
     The rows
     --------
-      row   y  x1  x2
+    row     y  x1  x2
     -----  --  --  --
     row 1  +1   2   1
     row 2  -1  -1   1
     <BLANKLINE>
     The run
     -------
-    step  epoch    row   y   s  predicted  verdict       w  b
+    step  epoch  row     y   s  predicted  verdict       w  b
     ----  -----  -----  --  --  ---------  -------  ------  -
        1      1  row 1  +1   0         -1  mistake  [2, 1]  1
        2      1  row 2  -1   0         -1  mistake  [3, 0]  0
-       3      2  row 1  +1   6         +1    right  [3, 0]  0
-       4      2  row 2  -1  -3         -1    right  [3, 0]  0
+       3      2  row 1  +1   6         +1  right    [3, 0]  0
+       4      2  row 2  -1  -3         -1  right    [3, 0]  0
     <BLANKLINE>
     The end
     -------

@@ -34,6 +34,7 @@ _STYLE = """
   overflow-x: auto; }
 .rosenblatt-trace th, .rosenblatt-trace td { padding: .2em .7em; text-align: right;
   border-bottom: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
+.rosenblatt-trace .words { text-align: left; }
 .rosenblatt-trace summary { cursor: pointer; padding: .2em .7em; }
 .rosenblatt-trace tr.mistake td { background: color-mix(in srgb, #d55e00 14%, transparent); }
 """.strip()
@@ -131,10 +132,14 @@ class _Text:
     def table(self, table: TraceTable, cells: list[list[str]]) -> str:
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         head, *rows = [
-            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            "  ".join(
+                cell.ljust(width) if words else cell.rjust(width)
+                for words, cell, width in zip(table.has_words, row, widths, strict=True)
+            )
             for row in cells
         ]
-        return "\n".join([head, "  ".join("-" * width for width in widths), *rows, ""])
+        rule = "  ".join("-" * width for width in widths)
+        return "\n".join([*map(str.rstrip, [head, rule, *rows]), ""])
 
 
 class _Markdown(_Text):
@@ -149,7 +154,7 @@ class _Markdown(_Text):
 
     def table(self, table: TraceTable, cells: list[list[str]]) -> str:
         head, *rows = [" | ".join(row) for row in cells]
-        rule = " | ".join("---:" for _ in cells[0])
+        rule = " | ".join(":---" if words else "---:" for words in table.has_words)
         return "\n".join(f"| {row} |" for row in (head, rule, *rows)) + "\n"
 
 
@@ -169,7 +174,8 @@ class _Latex(_Text):
     def table(self, table: TraceTable, cells: list[list[str]]) -> str:
         head, *rows = [" & ".join(row) for row in cells]
         body = " \\\\\n".join([f"{head} \\\\ \\hline\n{rows[0]}", *rows[1:]] if rows else [head])
-        return f"\\begin{{tabular}}{{{'r' * len(cells[0])}}}\n{body} \\\\\n\\end{{tabular}}\n"
+        columns = "".join("l" if words else "r" for words in table.has_words)
+        return f"\\begin{{tabular}}{{{columns}}}\n{body} \\\\\n\\end{{tabular}}\n"
 
 
 class _Html(_Text):
@@ -189,10 +195,11 @@ class _Html(_Text):
         return f'<div class="{kind}">{head}<br>{"<br>".join(lines)}</div>'
 
     def table(self, table: TraceTable, cells: list[list[str]]) -> str:
-        header = "".join(f"<th>{cell}</th>" for cell in cells[0])
+        kinds = [" class=words" if words else "" for words in table.has_words]
+        header = "".join(map("<th{}>{}</th>".format, kinds, cells[0]))
         rows = "".join(
             f"<tr{' class=mistake' if i in table.marked else ''}>"
-            + "".join(f"<td>{cell}</td>" for cell in row)
+            + "".join(map("<td{}>{}</td>".format, kinds, row))
             + "</tr>"
             for i, row in enumerate(cells[1:])
         )

@@ -67,8 +67,20 @@ class TraceTable:
     marked: tuple[int, ...] = ()
     summary: str = ""
 
+    @property
+    def has_words(self) -> list[bool]:
+        """Whether each column holds words, which begin at its left; numbers end at its right."""
+        return [
+            any(sign.isalpha() for row in self.rows for piece in row[j] for sign in _plain(piece))
+            for j in range(len(self.header))
+        ]
+
 
 Block = Heading | Paragraph | Item | TraceTable
+
+
+def _plain(piece: str) -> str:
+    return "" if isinstance(piece, Math) else piece
 
 
 def number(value: Any) -> str:

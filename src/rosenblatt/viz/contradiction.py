@@ -34,10 +34,11 @@ class ContradictionDisplay(style.Display):
 
     Examples
     --------
-    >>> from rosenblatt import teaching_sets, trace
+    >>> from rosenblatt import certify, teaching_sets
     >>> from rosenblatt.viz import ContradictionDisplay
     >>> xor = teaching_sets.load("xor")
-    >>> display = ContradictionDisplay.from_trace(trace(xor.X, xor.y))
+    >>> certificate = certify(xor.X, xor.y)
+    >>> display = ContradictionDisplay.from_certificate(certificate, xor.X, xor.y)
     >>> [str(share) for share in display.shares.values()], display.meeting_points.tolist()
     (['1/4', '1/4', '1/4', '1/4'], [[0.5, 0.5], [0.5, 0.5]])
     """
@@ -55,24 +56,6 @@ class ContradictionDisplay(style.Display):
         self.names, self.axes = list(names), list(axes)
         total = sum(Fraction(share) for share in shares.values())
         self.shares = {row: Fraction(share) / total for row, share in shares.items()}
-
-    @classmethod
-    def from_trace(
-        cls, trace: Any, *, features: Sequence[int] | None = None, ax: Any = None, **options: Any
-    ) -> ContradictionDisplay:
-        """Draw the contradiction that ended a trace.
-
-        Of more than two features, the two given by `features` are drawn, or without them the
-        plane of largest spread.
-        """
-        if trace.contradiction is None:
-            raise ValueError(f"this run ended by {trace.stop_reason!r}, not by a contradiction")
-        problem = trace.problem
-        points, axes = _projected(np.array(problem.X, dtype=float), problem.feature_names, features)
-        classes = (np.array(problem.signs) > 0).astype(int)
-        names = style.class_names(problem.classes)
-        display = cls(points, classes, names, axes, trace.contradiction)
-        return display.plot(ax=ax, **options)
 
     @classmethod
     def from_certificate(
@@ -94,7 +77,7 @@ class ContradictionDisplay(style.Display):
         X, y
             Its rows and labels.
         features : pair of int, optional
-            As for :meth:`from_trace`.
+            The two to draw, of more; without them the plane of largest spread.
         """
         if certificate.contradiction is None:
             raise ValueError(

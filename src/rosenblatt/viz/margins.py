@@ -20,10 +20,11 @@ class MarginsDisplay(Display):
 
     Examples
     --------
-    >>> from rosenblatt import trace
+    >>> from rosenblatt import Perceptron
     >>> from rosenblatt.viz import MarginsDisplay
-    >>> run = trace([[2, 1], [-1, 1]], [1, -1])
-    >>> MarginsDisplay.from_trace(run).margins.tolist()
+    >>> X, y = [[2, 1], [-1, 1]], [1, -1]
+    >>> model = Perceptron.textbook(shuffle=False).fit(X, y)
+    >>> MarginsDisplay.from_estimator(model, X, y).margins.tolist()
     [2.0, 1.0]
     """
 
@@ -54,13 +55,6 @@ class MarginsDisplay(Display):
             gaps = scores[rows, index] - scores[rows, rival]
             lengths = np.linalg.norm(coef[index] - coef[rival], axis=1)
         return cls(gaps / np.maximum(lengths, 1e-300)).plot(ax=ax, **options)
-
-    @classmethod
-    def from_trace(cls, trace: Any, *, ax: Any = None, **options: Any) -> MarginsDisplay:
-        """Draw the margins of the rows under the last weights of a trace."""
-        w, signs = np.array(trace.weights, dtype=float), np.array(trace.problem.signs)
-        scores = np.array(trace.problem.X, dtype=float) @ w + float(trace.bias)
-        return cls(signs * scores / max(np.linalg.norm(w), 1e-300)).plot(ax=ax, **options)
 
     def plot(
         self, ax: Any = None, *, bins: int | str = "auto", legend: bool = True

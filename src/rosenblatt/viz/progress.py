@@ -38,10 +38,11 @@ class EpochsDisplay(Display):
 
     Examples
     --------
-    >>> from rosenblatt import teaching_sets, trace
+    >>> from rosenblatt import Perceptron, teaching_sets
     >>> from rosenblatt.viz import EpochsDisplay
     >>> iris = teaching_sets.load("iris")
-    >>> EpochsDisplay.from_trace(trace(iris.X, iris.y)).updates
+    >>> model = Perceptron.textbook(shuffle=False).fit(iris.X, iris.y)
+    >>> EpochsDisplay.from_estimator(model).updates
     [2, 2, 0]
     """
 
@@ -80,14 +81,6 @@ class EpochsDisplay(Display):
             stop_reason,
         )
         return display.plot(ax=ax, **options)
-
-    @classmethod
-    def from_trace(cls, trace: Any, *, ax: Any = None, **options: Any) -> EpochsDisplay:
-        """Draw the updates of each epoch of a trace."""
-        updates = [0] * trace.n_epochs
-        for step in trace:
-            updates[step.epoch - 1] += len(step.mistaken)
-        return cls(updates, stop_reason=trace.stop_reason).plot(ax=ax, **options)
 
     def plot(self, ax: Any = None, *, legend: bool = True) -> EpochsDisplay:
         """Draw into `ax`, or into a new figure."""

@@ -26,11 +26,11 @@ class TopWordsDisplay(Display):
 
     Examples
     --------
-    >>> from rosenblatt import teaching_sets, trace
+    >>> from rosenblatt import Perceptron, teaching_sets
     >>> from rosenblatt.viz import TopWordsDisplay
     >>> m = teaching_sets.load("movies")
-    >>> run = trace(m.X, m.y, feature_names=m.feature_names, mistake="sign", fit_intercept=False)
-    >>> TopWordsDisplay.from_trace(run, top=1).names
+    >>> textbook = Perceptron.textbook(shuffle=False, mistake="sign", fit_intercept=False)
+    >>> TopWordsDisplay.from_estimator(textbook.fit(m.X, m.y), m.feature_names, top=1).names
     ['movie', 'not']
     """
 
@@ -83,16 +83,6 @@ class TopWordsDisplay(Display):
         weights = coef[index] if len(coef) > 1 else coef[0] * (1 if index == 1 else -1)
         title = f"for and against {classes[index]}"
         return cls._top(names, weights, top, title).plot(ax=ax, **options)
-
-    @classmethod
-    def from_trace(
-        cls, trace: Any, *, top: int = 12, ax: Any = None, **options: Any
-    ) -> TopWordsDisplay:
-        """Draw the last weights of a trace."""
-        problem = trace.problem
-        title = f"for and against {problem.label(1)}"
-        weights = np.array(trace.weights, dtype=float)
-        return cls._top(problem.feature_names, weights, top, title).plot(ax=ax, **options)
 
     @classmethod
     def _of_model(cls, model: Any, label: Any, top: int) -> TopWordsDisplay:

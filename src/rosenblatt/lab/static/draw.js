@@ -67,21 +67,25 @@ const shape = (kind, cx, cy, r) => {
   return `<polygon points="${turned.join(" ")}"/>`
 }
 
-// An arrow between two points of the picture, with a short text beside its tip.
-function arrow([x0, y0], [x1, y1], kind, name, share = 0.5) {
+// An arrow between two points of the picture, with a short text beside it, away from a third point.
+function arrow([x0, y0], [x1, y1], kind, name, [cx, cy] = [x0, y0]) {
   const length = Math.hypot(x1 - x0, y1 - y0)
   if (length < 3) return ""
   const [u, v] = [(x1 - x0) / length, (y1 - y0) / length], head = Math.min(9, length)
   const at = [x1 - head * u, y1 - head * v], wide = head * 0.45
+  const mid = [(x0 + x1) / 2, (y0 + y1) / 2], side = (mid[0] - cx) * v - (mid[1] - cy) * u < 0 ? -1 : 1
+  const beside = [mid[0] + side * 10 * v, mid[1] - side * 10 * u + 4]
+  const anchor = beside[0] < EDGE.left + 45 || side * v > 0.3 ? "start" : side * v < -0.3 ? "end" : "middle"
   return `<g class="arrow ${kind}"><line x1="${x0}" y1="${y0}" x2="${at[0]}" y2="${at[1]}"/>
     <polygon points="${x1},${y1} ${at[0] - wide * v},${at[1] + wide * u} ${at[0] + wide * v},${at[1] - wide * u}"/>
-    <text x="${x0 + share * (x1 - x0) + 9 * Math.abs(v) + 3}" y="${y0 + share * (y1 - y0) - 7 * Math.abs(u)}">${text(name)}</text></g>`
+    <text x="${beside[0]}" y="${beside[1]}" text-anchor="${anchor}">${text(name)}</text></g>`
 }
 
-// The update as a sum of arrows: w, what is added to it, and the new w.
+// The update as a sum of arrows: w, what is added to it, and the new w; their names stand outside.
 function drawUpdate(update, x, y) {
-  const [start, old, now] = [update.arrows.start, update.arrows.old, update.arrows.new].map(([a, b]) => [x(a), y(b)])
-  return arrow(start, old, "old", "w", 0.7) + arrow(old, now, "added", update.added, 0.6) + arrow(start, now, "new", "new w", 0.75)
+  const corners = [update.arrows.start, update.arrows.old, update.arrows.new].map(([a, b]) => [x(a), y(b)])
+  const [start, old, now] = corners, middle = [0, 1].map((axis) => (start[axis] + old[axis] + now[axis]) / 3)
+  return arrow(start, old, "old", "w", middle) + arrow(old, now, "added", update.added, middle) + arrow(start, now, "new", "new w", middle)
 }
 
 // At the edge, an arrow towards a line that is not in the picture.
