@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -105,7 +106,7 @@ def test_on_a_terminal_no_line_of_a_proof_is_wider_than_80_columns(folder):
     with subprocess.Popen(command, cwd=folder, env=environment, stdout=slave) as process:
         process.wait(120)
     os.close(slave)
-    shown = os.read(master, 1 << 16).decode().splitlines()
+    shown = re.sub(r"\x1b\[[\d;]*m", "", os.read(master, 1 << 16).decode()).splitlines()
     os.close(master)
     assert max(map(len, shown)) <= 80
     piped = run(folder, "certify rows.csv --label label").stdout

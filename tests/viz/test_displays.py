@@ -13,6 +13,7 @@ from rosenblatt.theory import certify
 from rosenblatt.training import Epoch
 from rosenblatt.viz import (
     BoundaryDisplay,
+    BoundsDisplay,
     ComparisonDisplay,
     ContradictionDisplay,
     EpochsDisplay,
@@ -37,7 +38,8 @@ def test_errors_are_lines_and_unknown_ones_are_gaps():
         Epoch(i, mistakes=9 - i, updates=9 - i, train_error=train, validation_error=validation)
         for i, (train, validation) in enumerate(errors, start=1)
     ]
-    display = EpochsDisplay.from_history(history)
+    run = SimpleNamespace(history_=history, stop_reason_=None)
+    display = EpochsDisplay.from_estimator(run)
     training, validation = (line.get_ydata() for line in display.lines_)
     assert list(training) == [0.3, 0.2, 0.1]
     assert np.isnan(validation[1])
@@ -54,15 +56,16 @@ def test_a_fitted_perceptron_shows_its_history(blobs):
 
 def test_a_history_without_errors_shows_updates_alone():
     history = [Epoch(1, mistakes=3, updates=3), Epoch(2, mistakes=0, updates=0)]
-    display = EpochsDisplay.from_history(history)
+    run = SimpleNamespace(history_=history, stop_reason_=None)
+    display = EpochsDisplay.from_estimator(run)
     assert display.lines_ == []
     assert len(display.figure_.axes) == 1
 
 
-@pytest.mark.parametrize("scale", ["auto", "linear", "log"])
-def test_the_curves_of_the_proof_cross_at_the_bound_and_hold_the_run_between_them(run, scale):
-    proof = run.proof(separator=(3, 1, -1))
-    display = ProofDisplay(proof).plot(scale=scale)
+@pytest.mark.parametrize("separator", [(3, 1, -1), (1, 0.1, -0.4)])
+def test_the_curves_of_the_proof_cross_at_the_bound_and_hold_the_run_between_them(run, separator):
+    proof = run.proof(separator=separator)
+    display = ProofDisplay(proof).plot()
     at = np.argmin(np.abs(display.floor_.get_xdata() - display.crossing))
     assert display.floor_.get_ydata()[at] == pytest.approx(
         display.ceiling_.get_ydata()[at], rel=0.05
@@ -245,3 +248,20 @@ def test_the_classes_of_a_certificate_are_those_of_its_labels_whatever_their_typ
     X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], np.array([0, 1, 1, 0]).astype(kind)
     display = ContradictionDisplay.from_certificate(certify(X, y), X, y)
     assert display.classes.tolist() == [0, 1, 1, 0]
+
+
+def test_the_bounds_of_a_run_stand_above_its_updates(run):
+    X, y = run.problem.X, run.problem.signs
+    model = Perceptron.textbook(random_state=0).fit(X, y)
+    display = BoundsDisplay.from_certificate(model.certificate(X, y))
+    assert display.updates == model.n_updates_ <= min(display.bounds.values())
+    texts = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert texts == ["updates made", *sorted(display.bounds, key=display.bounds.get)]
+    bound = BoundsDisplay.from_certificate(certify(X, y)).bounds
+    assert min(bound.values()) == certify(X, y).mistake_bound
+
+
+def test_without_a_separator_there_is_no_bound_to_draw():
+    xor = teaching_sets.load("xor")
+    with pytest.raises(ValueError, match="the rows are inseparable"):
+        BoundsDisplay.from_certificate(certify(xor.X, xor.y))

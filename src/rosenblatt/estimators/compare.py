@@ -80,7 +80,7 @@ class Comparison:
         """Draw the curves: a :class:`rosenblatt.viz.ComparisonDisplay`."""
         from rosenblatt.viz import ComparisonDisplay
 
-        return ComparisonDisplay.from_comparison(self, ax=ax, **options)
+        return ComparisonDisplay(self.names, self.examples, self.curves).plot(ax=ax, **options)
 
     def __repr__(self) -> str:
         lines = [_HEADER, *self.rows()]

@@ -8,6 +8,7 @@ browser.
 from __future__ import annotations
 
 import os
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -45,19 +46,10 @@ def serve(
     if sum(start is not None for start in (file, example, scene)) > 1:
         raise OptionError("give one of a file, an example and a scene")
     from rosenblatt.lab.server import serve
-    from rosenblatt.lab.session import Session
     from rosenblatt.lab.state import Data
 
     data = None if file is None else Data.file(file, label, header)
-
-    def start() -> Session:
-        session = Session(data)
-        if example is not None:
-            session.load_example(example)
-        if scene is not None:
-            session.load_scene(scene)
-        return session
-
+    start = partial(_session, data, example, scene)
     start()  # raise for an unknown name before anything is served
     return serve(start, **options)
 
@@ -96,18 +88,25 @@ def notebook(
     import panel as pn
 
     from rosenblatt.lab.component import Lab
-    from rosenblatt.lab.session import Session
-    from rosenblatt.lab.state import Data, LabSettings
+    from rosenblatt.lab.state import Data
 
     pn.extension(inline=True)
-    session = Session(None if X is None else Data.arrays(X, y), LabSettings(**settings))
+    session = _session(None if X is None else Data.arrays(X, y), example, scene, **settings)
+    return Lab(session, sizing_mode="stretch_width")
+
+
+def _session(data: Any, example: str | None, scene: str | None, **settings: Any) -> Any:
+    from rosenblatt.lab.session import Session
+    from rosenblatt.lab.state import LabSettings
+
+    session = Session(data, LabSettings(**settings))
     if example is not None:
         session.load_example(example)
-        session.configure(**settings)
     if scene is not None:
         session.load_scene(scene)
+    if settings and session.loaded:
         session.configure(**settings)
-    return Lab(session, sizing_mode="stretch_width")
+    return session
 
 
 __all__ = ["notebook", "serve"]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.lab.session import Session
+from rosenblatt.viz.style import foot
 
 GRID = 70
 ARROW = 0.3  # length of the longest arrow of weights, as a share of the frame
@@ -27,8 +28,8 @@ def frame_for(session: Session, with_line: bool = False) -> Frame | None:
         return (-5.0, 5.0, -5.0, 5.0)
     points = np.array(session.data.X)
     if with_line and session.settings.lift == "none":
-        foot = _foot(*session.weights, points.mean(axis=0))
-        points = points if foot is None else np.vstack([points, foot])
+        near = foot(*session.weights, points.mean(axis=0))
+        points = points if near is None else np.vstack([points, near])
     low, high = points.min(axis=0), points.max(axis=0)
     room = 0.25 * np.where(high > low, high - low, np.maximum(1.0, np.abs(high)))
     (x0, y0), (x1, y1) = low - room, high + room
@@ -64,7 +65,7 @@ def boundary(session: Session, w: Any, b: Any, frame: Frame) -> dict[str, Any]:
 def _straight(session: Session, w: Any, b: Any, frame: Frame) -> dict[str, Any]:
     """The straight boundary, the region above it, its margins, and where it is if not in sight."""
     bias = float(b)
-    foot = _foot(w, b, np.mean(corners(frame), axis=0))
+    near = foot(w, b, np.mean(corners(frame), axis=0))
     lines = _line(w, bias, frame)
     least = float((np.array(session.data.signs) * session.scores(w, b)).min())
     levels = (-least, least) if least > 0 else ()
@@ -72,7 +73,7 @@ def _straight(session: Session, w: Any, b: Any, frame: Frame) -> dict[str, Any]:
         "lines": lines,
         "above": [clipped(corners(frame), float(w[0]), float(w[1]), -bias)],
         "margins": [line for level in levels for line in _line(w, bias - level, frame)],
-        "beyond": foot.tolist() if foot is not None and not lines else None,
+        "beyond": near.tolist() if near is not None and not lines else None,
     }
 
 
@@ -121,13 +122,6 @@ def _line(w: Any, b: float, frame: Frame) -> list[list[Point]]:
     reach = max(map(abs, frame)) * (abs(a) + abs(c)) + abs(b)
     ends = [p for p in above if abs(a * p[0] + c * p[1] + b) <= 1e-9 * reach]
     return [[min(ends), max(ends)]] if len(set(ends)) > 1 else []
-
-
-def _foot(w: Any, b: Any, point: Any) -> Any:
-    """The point of the line w·x + b = 0 nearest to a point; None while w is zero."""
-    w, point = np.array(w, dtype=float), np.asarray(point, dtype=float)
-    square = float(w @ w)
-    return point - (float(w @ point) + float(b)) / square * w if square else None
 
 
 def clipped(polygon: Sequence[Point], a: float, b: float, c: float) -> list[Point]:

@@ -71,16 +71,18 @@ class TraceTable:
     def has_words(self) -> list[bool]:
         """Whether each column holds words, which begin at its left; numbers end at its right."""
         return [
-            any(sign.isalpha() for row in self.rows for piece in row[j] for sign in _plain(piece))
+            any(
+                sign.isalpha()
+                for row in self.rows
+                for piece in row[j]
+                if not isinstance(piece, Math)
+                for sign in piece
+            )
             for j in range(len(self.header))
         ]
 
 
 Block = Heading | Paragraph | Item | TraceTable
-
-
-def _plain(piece: str) -> str:
-    return "" if isinstance(piece, Math) else piece
 
 
 def number(value: Any) -> str:

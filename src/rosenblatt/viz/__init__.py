@@ -10,12 +10,13 @@ from rosenblatt.viz.boundary import BoundaryDisplay
 from rosenblatt.viz.contradiction import ContradictionDisplay
 from rosenblatt.viz.margins import MarginsDisplay
 from rosenblatt.viz.progress import ComparisonDisplay, EpochsDisplay
-from rosenblatt.viz.proof import ProofDisplay
+from rosenblatt.viz.proof import BoundsDisplay, ProofDisplay
 from rosenblatt.viz.shapes import ShapeDisplay
 from rosenblatt.viz.weights import TopWordsDisplay, WeightSpaceDisplay
 
 __all__ = [
     "BoundaryDisplay",
+    "BoundsDisplay",
     "ComparisonDisplay",
     "ContradictionDisplay",
     "EpochsDisplay",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import html
 import os
-import shutil
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -17,17 +16,14 @@ from rosenblatt.atomic_files import atomic_write
 from rosenblatt.errors import counted
 from rosenblatt.tracing.words import arithmetic
 from rosenblatt.viz.boundary import BoundaryDisplay
-from rosenblatt.viz.style import INK, SOFT, frame, pyplot
+from rosenblatt.viz.style import INK, SOFT, foot, frame, pyplot
 
 
 class Animation(type(Path())):  # type: ignore[misc]
     """The path of an animation file; notebooks play it."""
 
     def _repr_html_(self) -> str:
-        kind = "video/mp4" if self.suffix == ".mp4" else "image/gif"
-        source = f"data:{kind};base64,{base64.b64encode(self.read_bytes()).decode()}"
-        if self.suffix == ".mp4":
-            return f'<video controls loop src="{source}"></video>'
+        source = f"data:image/gif;base64,{base64.b64encode(self.read_bytes()).decode()}"
         return f'<img alt="{html.escape(self.name)}" src="{source}">'
 
 
@@ -41,7 +37,7 @@ def animate(
     points: Any = None,
     lift: Any = None,
 ) -> Animation:
-    """Write a trace of two features as a GIF or an MP4.
+    """Write a trace of two features as a GIF.
 
     Every step is a frame, with the line before it dotted and the update written out; the last one
     rests for two seconds. Runs of more than `max_frames` steps show only steps with an update,
@@ -52,7 +48,7 @@ def animate(
     trace : Trace
         A run over two features.
     path
-        The file to write: ``.gif``, or ``.mp4`` where ffmpeg is installed.
+        The file to write, ``.gif``.
     fps
         Frames per second.
     max_frames
@@ -77,16 +73,13 @@ def animate(
     b'GIF'
     """
     target = Animation(path)
-    writers = {".gif": "pillow", ".mp4": "ffmpeg"}
-    if target.suffix not in writers:
-        raise ValueError(f"the ending of {target.name!r} must be .gif or .mp4")
-    if target.suffix == ".mp4" and shutil.which("ffmpeg") is None:
-        raise ValueError("writing .mp4 needs the program ffmpeg; .gif needs nothing")
+    if target.suffix != ".gif":
+        raise ValueError(f"the ending of {target.name!r} must be .gif")
     base = np.array(trace.problem.X if lift is None else points, dtype=float)
     animation = _animation(trace, base, lift, max_frames, rest=2 * fps)
     with tempfile.TemporaryDirectory() as folder:
         finished = Path(folder) / target.name
-        animation.save(finished, writer=writers[target.suffix], fps=fps, dpi=dpi)
+        animation.save(finished, writer="pillow", fps=fps, dpi=dpi)
         with atomic_write(target) as file:
             file.write(finished.read_bytes())
     return target
@@ -111,15 +104,9 @@ def _animation(trace: Any, points: Any, lift: Any, most: int, rest: int) -> Any:
 def _with_lines(path: Any, points: Any) -> Any:
     """The points, and the nearest point of each line unless it is many times as far away."""
     middle, reach = points.mean(axis=0), 3 * max(np.ptp(points, axis=0).max(), 1.0)
-    feet = [_foot(w, b, middle) for w, b in path if any(w)]
-    near = [foot for foot in feet if np.linalg.norm(foot - middle) < reach]
+    feet = [foot(w, b, middle) for w, b in path if any(w)]
+    near = [point for point in feet if np.linalg.norm(point - middle) < reach]
     return np.vstack([points, *near])
-
-
-def _foot(w: Any, b: Any, point: Any) -> Any:
-    """The point of the line w·x + b = 0 nearest to a point."""
-    w = np.array(w, dtype=float)
-    return point - (w @ point + float(b)) / (w @ w) * w
 
 
 def _frames(trace: Any, most: int) -> list[int]:
@@ -144,9 +131,9 @@ def _draw(trace: Any, ax: Any, at: int, points: Any, lift: Any, within: Any) -> 
         x, y = points[step.row]
         ax.scatter([x], [y], s=330, facecolors="none", edgecolors=INK, linewidths=2.4, zorder=5)
     if step.mistake and lift is None and any(step.weights_before):
-        foot = _foot(step.weights_before, step.bias_before, points.mean(axis=0))
+        near = foot(step.weights_before, step.bias_before, points.mean(axis=0))
         across, up = map(float, step.weights_before)
-        ax.axline(foot, foot + np.array([-up, across]), color=SOFT, linestyle=":")
+        ax.axline(near, near + np.array([-up, across]), color=SOFT, linestyle=":")
     xlim, ylim = frame(within)
     ax.set(xlim=xlim, ylim=ylim)
     outcome = "update" if step.mistake else "no update"

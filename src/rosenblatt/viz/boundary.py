@@ -156,7 +156,6 @@ class BoundaryDisplay(style.Display):
         self,
         ax: Any = None,
         *,
-        shade: bool = True,
         legend: bool = True,
         grid: int | None = None,
         within: Any = None,
@@ -173,7 +172,7 @@ class BoundaryDisplay(style.Display):
         flat = np.column_stack([axis.ravel() for axis in mesh])
         scores = np.asarray(self.score(flat))
         regions = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        if shade and scores.any():  # weights of zero divide nothing
+        if scores.any():  # weights of zero divide nothing
             levels, colors = np.arange(len(self.names) + 1) - 0.5, style.PALETTE[: len(self.names)]
             shaded = regions.reshape(mesh[0].shape)
             ax.contourf(*mesh, shaded, alpha=0.13, levels=levels, colors=colors)

@@ -23,6 +23,7 @@ from rosenblatt.viz.style import (
 _BANDS = 3  # rules whose spread is drawn: more would hide each other
 
 
+@dataclass(eq=False, repr=False)
 class EpochsDisplay(Display):
     """Updates in each epoch as bars, errors as lines.
 
@@ -46,39 +47,22 @@ class EpochsDisplay(Display):
     [2, 2, 0]
     """
 
-    def __init__(
-        self,
-        updates: Sequence[int],
-        progressive_error: Sequence[float] | None = None,
-        train_error: Sequence[float] | None = None,
-        validation_error: Sequence[float] | None = None,
-        stop_reason: str | None = None,
-    ) -> None:
-        self.updates = list(updates)
-        self.progressive_error = _known(progressive_error)
-        self.train_error = _known(train_error)
-        self.validation_error = _known(validation_error)
-        self.stop_reason = stop_reason
+    updates: Sequence[int]
+    progressive_error: Sequence[float] | None = None
+    train_error: Sequence[float] | None = None
+    validation_error: Sequence[float] | None = None
+    stop_reason: str | None = None
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> EpochsDisplay:
         """Draw the ``history_`` of a fitted estimator."""
-        return cls.from_history(
-            estimator.history_, stop_reason=estimator.stop_reason_, ax=ax, **options
-        )
-
-    @classmethod
-    def from_history(
-        cls, history: Any, *, stop_reason: str | None = None, ax: Any = None, **options: Any
-    ) -> EpochsDisplay:
-        """Draw the records of the epochs of a run."""
-        epochs = list(history)
+        epochs = list(estimator.history_)
         display = cls(
             [epoch.updates for epoch in epochs],
-            [epoch.progressive_error for epoch in epochs],
-            [epoch.train_error for epoch in epochs],
-            [epoch.validation_error for epoch in epochs],
-            stop_reason,
+            _known([epoch.progressive_error for epoch in epochs]),
+            _known([epoch.train_error for epoch in epochs]),
+            _known([epoch.validation_error for epoch in epochs]),
+            estimator.stop_reason_,
         )
         return display.plot(ax=ax, **options)
 
@@ -114,16 +98,14 @@ class EpochsDisplay(Display):
         return self
 
 
-def _known(values: Sequence[float] | None) -> list[float] | None:
-    """The values as floats, or None if all are NaN."""
-    if values is None or all(np.isnan(value) for value in values):
-        return None
-    return [float(value) for value in values]
+def _known(values: list[float]) -> list[float] | None:
+    """The values, or None if all are NaN."""
+    return None if all(map(np.isnan, values)) else values
 
 
 @dataclass(eq=False, repr=False)
 class ComparisonDisplay(Display):
-    """The progressive error of several rules, averaged over orders.
+    """The progressive error of several rules, averaged over orders: ``compare(X, y).plot()``.
 
     Parameters
     ----------
@@ -146,14 +128,6 @@ class ComparisonDisplay(Display):
     names: list[str]
     examples: np.ndarray
     curves: np.ndarray
-
-    @classmethod
-    def from_comparison(
-        cls, comparison: Any, *, ax: Any = None, **options: Any
-    ) -> ComparisonDisplay:
-        """Draw a :class:`rosenblatt.estimators.compare.Comparison`."""
-        display = cls(comparison.names, comparison.examples, comparison.curves)
-        return display.plot(ax=ax, **options)
 
     def plot(self, ax: Any = None, **line: Any) -> ComparisonDisplay:
         """Draw a line per rule, by increasing final error; the best ones with colour and name.

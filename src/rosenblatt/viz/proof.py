@@ -1,8 +1,9 @@
-"""The proof that a run ends, as a picture."""
+"""The proof that a run ends, and the bounds on its updates, as pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -47,17 +48,15 @@ class ProofDisplay(Display):
         """Draw the proof for a trace, by default for the separator of largest margin."""
         return cls(trace.proof(separator)).plot(ax=ax, **options)
 
-    def plot(self, ax: Any = None, *, scale: str = "auto", legend: bool = True) -> ProofDisplay:
+    def plot(self, ax: Any = None, *, legend: bool = True) -> ProofDisplay:
         """Draw into `ax`, or into a new figure.
 
-        On a logarithmic scale both curves are straight; it is chosen by ``"auto"`` when the run
-        ended long before the bound.
+        The axes are logarithmic, so that both curves are straight, if the run ended long before
+        the bound.
         """
-        if scale not in ("auto", "linear", "log"):
-            raise ValueError(f"scale must be 'auto', 'linear' or 'log', not {scale!r}")
         ax = self._prepare(ax)
         last = self.proof.points[-1]
-        logarithmic = scale == "log" or (scale == "auto" and last.k < self.crossing / 8)
+        logarithmic = last.k < self.crossing / 8
         # Per update, the floor rises by ηγ and the square of the ceiling by 2ηδ + η²R².
         rise = last.progress_floor / last.k if last.k else self.proof.margin
         square = last.sqnorm_ceiling / last.k if last.k else self.proof.radius**2
@@ -91,3 +90,56 @@ class ProofDisplay(Display):
         progress = [point.progress for point in points]
         self.length_ = ax.scatter(k, lengths, color=NEGATIVE, marker="o", label="‖w‖", **style)
         self.progress_ = ax.scatter(k, progress, color=POSITIVE, marker="^", label="u·w", **style)
+
+
+@dataclass(eq=False, repr=False)
+class BoundsDisplay(Display):
+    """Upper bounds on the updates of a run, and the updates it made, on a logarithmic axis.
+
+    Parameters
+    ----------
+    bounds : mapping of str to float
+        The bounds by name.
+    updates : int, optional
+        The updates of a run.
+
+    Examples
+    --------
+    >>> from rosenblatt import certify
+    >>> from rosenblatt.viz import BoundsDisplay
+    >>> BoundsDisplay.from_certificate(certify([[2, 1], [-1, 1]], [1, -1])).bounds
+    {'R²/γ², any run from zero': 3}
+    """
+
+    bounds: Mapping[str, float]
+    updates: int | None = None
+
+    @classmethod
+    def from_certificate(cls, certificate: Any, *, ax: Any = None) -> BoundsDisplay:
+        """Draw the bounds of ``model.certificate(X, y)``, or the one of ``certify(X, y)``."""
+        if hasattr(certificate, "bounds"):
+            bounds = {bound.name: bound.value for bound in certificate.bounds}
+            return cls(bounds, certificate.updates).plot(ax=ax)
+        if certificate.mistake_bound is None:
+            raise ValueError(
+                f"the rows are {certificate.verdict}, so the updates have no bound to draw"
+            )
+        return cls({"R²/γ², any run from zero": certificate.mistake_bound}).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> BoundsDisplay:
+        """Draw into `ax`, or into a new figure."""
+        counts = dict(sorted(self.bounds.items(), key=lambda bound: bound[1]))
+        if self.updates is not None:
+            counts = {"updates made": self.updates, **counts}
+        ax = self._prepare(ax, figsize=(7.0, 0.9 + 0.35 * len(counts)))
+        # Points, not bars: a logarithmic axis has no zero to begin a bar at.
+        for name, count in counts.items():
+            made = name == "updates made"
+            look = {"color": NEGATIVE if made else POSITIVE, "marker": "s" if made else "o"}
+            ax.scatter([max(count, 0.5)], [name], s=60, **look)
+            note(ax, f"{count:,.4g}", (max(count, 0.5), name), (9, 0), va="center")
+        ax.set(xscale="log", xlabel="updates (logarithmic)")
+        ax.set_xlim(0.4, 4 * max(counts.values(), default=1))
+        ax.margins(y=0.3)
+        ax.invert_yaxis()
+        return self

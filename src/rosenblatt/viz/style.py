@@ -83,6 +83,13 @@ def frame(points: Any, margin: float = 0.12) -> tuple[tuple[float, float], tuple
     return (float(x0), float(x1)), (float(y0), float(y1))
 
 
+def foot(w: Any, b: Any, point: Any) -> Any:
+    """The point of the line w·x + b = 0 nearest to a point; None while w is zero."""
+    w, point = np.array(w, dtype=float), np.asarray(point, dtype=float)
+    square = float(w @ w)
+    return point - (float(w @ point) + float(b)) / square * w if square else None
+
+
 def refuse_several_labels(estimator: Any) -> None:
     """Raise a ValueError for a multi-label model: its rows have no single class to draw."""
     if getattr(estimator, "multiclass_", None) == "labels":
@@ -113,14 +120,3 @@ def named_rows(X: Any) -> tuple[Any, list[str]]:
     rows = np.asarray(values, dtype=float)
     names = [str(name) for name in getattr(X, "columns", [])]
     return rows, names or [f"x{j + 1}" for j in range(rows.shape[1])]
-
-
-def padded_rows(problem: Any) -> Any:
-    """The padded rows ``z = y·(x, c)`` of a traced problem as an array."""
-    return np.array([problem.padded(i) for i in range(len(problem.X))], dtype=float)
-
-
-def weight_names(problem: Any) -> list[str]:
-    """A name for each weight of a traced problem, the bias last."""
-    names = [f"weight of {name}" for name in problem.feature_names]
-    return names if problem.padding is None else [*names, "bias"]

@@ -12,6 +12,7 @@ from rosenblatt.viz import style
 from rosenblatt.viz.style import GOOD, INK, NEGATIVE, POSITIVE, SOFT, Display
 
 
+@dataclass(eq=False, repr=False)
 class TopWordsDisplay(Display):
     """The largest weights of each sign, by the names of their features.
 
@@ -34,10 +35,9 @@ class TopWordsDisplay(Display):
     ['movie', 'not']
     """
 
-    def __init__(self, names: Sequence[str], weights: Sequence[float], title: str = "") -> None:
-        self.names = list(names)
-        self.weights = [float(weight) for weight in weights]
-        self.title = title
+    names: Sequence[str]
+    weights: Sequence[float]
+    title: str = ""
 
     @classmethod
     def from_estimator(
@@ -165,7 +165,7 @@ class WeightSpaceDisplay(Display):
     ) -> WeightSpaceDisplay:
         """Draw a trace with two weights in all: two features, or one feature and a bias."""
         problem = trace.problem
-        rows = style.padded_rows(problem)
+        rows = np.array([problem.padded(i) for i in range(len(problem.X))], dtype=float)
         if rows.shape[1] != 2:
             raise ValueError(
                 f"two weights can be drawn, not {rows.shape[1]}: take two features through the "
@@ -174,9 +174,8 @@ class WeightSpaceDisplay(Display):
         steps = trace.steps[: len(trace) if step is None else step]
         states = [trace.path[0], *((s.weights_after, s.bias_after) for s in steps if s.mistake)]
         path = np.array([problem.padded_weights(w, b) for w, b in states], dtype=float)
-        first, second = style.weight_names(problem)
-        signs, axes = np.array(problem.signs), (first, second)
-        display = cls(rows, signs, path, axes, problem.threshold)
+        axes = [*(f"weight of {name}" for name in problem.feature_names), "bias"]
+        display = cls(rows, np.array(problem.signs), path, (axes[0], axes[1]), problem.threshold)
         return display.plot(ax=ax, **options)
 
     def plot(self, ax: Any = None, *, legend: bool = True) -> WeightSpaceDisplay:
