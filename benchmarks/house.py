@@ -314,7 +314,7 @@ def decisions() -> dict[str, list[str]]:
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in LEARNERS:
                 places["build a learner"].append(f"{place}:{node.lineno}")
             if isinstance(node, ast.Compare) and place.split("/")[0] not in ("training", "viz"):
-                values = [node.left, *node.comparators]
+                values = [part for one in (node.left, *node.comparators) for part in ast.walk(one)]
                 if any(isinstance(v, ast.Constant) and v.value == "auto" for v in values):
                     places['decide what "auto" is'].append(f"{place}:{node.lineno}")
     places['decide what "auto" is'].insert(0, DEFAULTS)

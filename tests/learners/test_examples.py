@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from rosenblatt.learners import examples as examples_module
 from rosenblatt.learners.examples import csr_rows, distinct, examples_of
 
 ONE = np.ones(1)
@@ -78,3 +79,29 @@ def test_wide_indices_are_narrowed():
     S = sparse.csr_array(np.eye(3))
     S.indices, S.indptr = S.indices.astype(np.int64), S.indptr.astype(np.int64)
     assert csr_rows(S).columns.dtype == np.uint32
+
+
+def test_different_rows_with_one_key_are_ordered_by_another(monkeypatch):
+    drawn = examples_module.key_multipliers
+
+    def colliding(n_features, word, series=0):
+        return drawn(n_features, word, 1) if series else np.ones(n_features, word)
+
+    monkeypatch.setattr(examples_module, "key_multipliers", colliding)
+    random = np.random.default_rng(2)
+    X = np.array([random.permutation([1.0, 2.0, 3.0, 5.0]) for _ in range(60)])
+    rows, weights = distinct_of(X, np.zeros(60, int), ONE)
+    assert len(rows) == len(np.unique(X, axis=0)) == np.count_nonzero(weights)
+    mixed = random.permutation(60)
+    again, _ = distinct_of(X[mixed], np.zeros(60, int), ONE)
+    assert np.array_equal(X[mixed][again], X[rows])
+
+
+@pytest.mark.parametrize("word", [np.dtype(np.uint32), np.dtype(np.uint64)])
+def test_multipliers_are_those_of_numpys_generator(word):
+    most = np.iinfo(word).max
+    generator = np.random.Generator(np.random.PCG64(1957))
+    whole = generator.integers(0, most, 2 * 70_001, dtype=word) | word.type(1)
+    for series in (0, 1):
+        part = whole[series * 70_001 : (series + 1) * 70_001]
+        assert np.array_equal(examples_module.key_multipliers(70_001, word, series), part)

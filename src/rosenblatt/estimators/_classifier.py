@@ -22,7 +22,12 @@ from rosenblatt.estimators._unseen import Fitted, Unseen
 from rosenblatt.learners.examples import Examples, distinct
 from rosenblatt.learners.problems import decided, differ
 from rosenblatt.training import Epoch, History, Plan, Progress
-from rosenblatt.training.defaults import patience_of, tol_of
+from rosenblatt.training.defaults import (
+    are_in_units,
+    calibrates_in_training,
+    patience_of,
+    tol_of,
+)
 
 _ENOUGH_HELD_OUT = 50  # rows to calibrate on; where there are fewer, fit cross-fits
 _SCORED = 1 << 13  # rows at a time
@@ -189,8 +194,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _holds_out(self, n: int) -> bool:
         """Whether a fit holds rows out of n to calibrate on."""
-        named = self.calibrate in ("sigmoid", "isotonic")
-        return named and self.validation_fraction * n >= _ENOUGH_HELD_OUT
+        held_out = self.validation_fraction * n
+        return calibrates_in_training(self.calibrate) and held_out >= _ENOUGH_HELD_OUT
 
     def _host_clone(self) -> Any:
         """An estimator with the same parameters that learns on the processor."""
@@ -201,7 +206,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
         Nor with ``calibrate="auto"``: scoring takes longer than learning.
         """
-        if self.calibrate in (None, "auto") or len(getattr(self, "classes_", ())) < 2:
+        if not calibrates_in_training(self.calibrate) or len(getattr(self, "classes_", ())) < 2:
             return None
         return np.arange(X.shape[0] if hasattr(X, "shape") else len(X)), self.decision_function(X)
 
@@ -241,7 +246,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _check_options(self) -> None:
         """Refuse options that contradict each other."""
-        if self.mistake == "sign" and self.threshold not in (0, "auto"):
+        if self.mistake == "sign" and self.threshold != 0 and not are_in_units(self.threshold):
             raise ValueError(
                 f"threshold={self.threshold} has no meaning with mistake='sign', which asks only "
                 "for the predicted sign. Use mistake='margin', or threshold=0."

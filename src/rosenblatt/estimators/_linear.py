@@ -51,12 +51,12 @@ from rosenblatt.training.defaults import (
     MeanSquare,
     are_in_units,
     averages,
+    expected_visits,
     multiclass_of,
     padding_of,
     threshold_of,
 )
 
-_USUAL_EPOCHS = 5  # of a run by default, on many rows
 _CACHED_WEIGHTS = 1 << 21  # weights that fit into a processor's caches
 
 
@@ -336,7 +336,10 @@ class LinearClassifier(Classifier):
         seen = survey(
             examples,
             keys=is_permuted(self.shuffle),
-            copies=screens and is_worth_a_copy(examples, self._expected_visits(n_classes)),
+            copies=screens
+            and is_worth_a_copy(
+                examples, expected_visits(self.threshold, self.tol, self.max_iter, n_classes)
+            ),
             squares=self._has_auto() and self.feature_rates is None,
             threads=threads_of(self.n_jobs),
         )
@@ -349,16 +352,6 @@ class LinearClassifier(Classifier):
                 "StandardScaler)."
             )
         return seen
-
-    def _expected_visits(self, n_classes: int) -> float:
-        """About how often a fit reads a row that its copy may decide.
-
-        With a margin runs are short, and copies decide half as many visits.
-        """
-        if self.threshold != "auto":
-            return self.max_iter * max(1, n_classes - 1)
-        epochs = self.max_iter if self.tol is None else min(self.max_iter, _USUAL_EPOCHS)
-        return epochs * max(1, n_classes - 1) / 2
 
     def _packed(self, examples: Examples) -> Examples:
         """The rows of fit, packed if there are more weights than cached or stored numbers.
@@ -500,7 +493,7 @@ class LinearClassifier(Classifier):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.classifier_tags.multi_label = self.multiclass in ("auto", "ovr")
+        tags.classifier_tags.multi_label = self.multiclass not in ("ovo", "joint")
         return tags
 
 

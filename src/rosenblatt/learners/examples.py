@@ -258,12 +258,13 @@ def key_multipliers(n_features: int, word: Any, series: int = 0) -> Array:
 
 
 def _drawn(n_features: int, word: Any, series: int) -> Array:
-    bits, most = np.random.PCG64(1957), np.iinfo(word).max
-    skipped = series * n_features * word.itemsize  # bytes of the series before, of 8 a step
-    bits.advance(skipped // 8)
-    generator = np.random.Generator(bits)
-    generator.integers(0, most, skipped % 8 // word.itemsize, dtype=word)
-    numbers: Array = generator.integers(0, most, n_features, dtype=word) | word.type(1)
+    bits, per_step = np.random.PCG64(1957), 8 // word.itemsize
+    steps, skipped = divmod(series * n_features, per_step)  # of the series before
+    bits.advance(steps)
+    raw = bits.random_raw(-(-(skipped + n_features) // per_step))
+    numbers: Array = raw.view(word)[skipped : skipped + n_features]
+    numbers -= word.type(1)  # as Generator.integers draws them, at a third of its time
+    numbers |= word.type(1)
     return numbers
 
 
@@ -273,7 +274,8 @@ _drawn_once = lru_cache(4)(_drawn)
 def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Array]:
     """The distinct rows of positive weight, in an order determined by their values alone.
 
-    `keys` are those of all rows (:func:`rosenblatt.learners.survey.survey`), if known. Returns the
+    `keys` are those of all rows (:func:`rosenblatt.learners.survey.survey`), if known: hashes, and
+    the bits of the largest numbers. Returns the
     row numbers, and weights in which each of these rows has the total weight of its duplicates. So
     a model whose visits are drawn from this order depends on the examples as a weighted set, not on
     the order of a file. Multiplying all rows by a power of two does not change it.
@@ -284,9 +286,10 @@ def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Arra
         chosen = chosen[omega > 0]
     labels = codes[chosen].astype(np.uint64) << np.uint64(32)
     if keys is None:
-        keys = np.zeros(n, examples.word)
-        keys[chosen] = _keys(examples, chosen, 0)[0]
-    key = keys[chosen] ^ labels
+        keys = np.zeros((2, n), examples.word)
+        keys[:, chosen] = _keys(examples, chosen, 0)
+    hashes, tops = keys
+    key = hashes[chosen] ^ labels
     by_key = np.argsort(key)
     chosen, key = chosen[by_key], key[by_key]
     tied = key[1:] == key[:-1]
@@ -294,12 +297,16 @@ def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Arra
         return chosen, omega
 
     suspects = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
-    finer, tops = _keys(examples, chosen[suspects], 1)
-    ranks = np.lexsort((tops, finer, codes[chosen[suspects]], key[suspects]))
-    chosen[suspects] = chosen[suspects[ranks]]
-    close = chosen[suspects]
+    close, key = chosen[suspects], key[suspects]
+    ranks = np.lexsort((tops[close], codes[close], key))
+    equal, alike = _neighbours(examples, close[ranks], key[ranks])
+    if (alike & ~equal).any():  # different rows with one key: rare, and worth another one
+        finer = _keys(examples, close, 1)[0]
+        ranks = np.lexsort((tops[close], finer, codes[close], key))
+        equal, alike = _neighbours(examples, close[ranks], key[ranks])
+    chosen[suspects] = close[ranks]
     same = np.zeros(chosen.size, bool)
-    same[suspects[1:]] = _same_as_next(examples, close) & (codes[close[1:]] == codes[close[:-1]])
+    same[suspects[1:]] = equal & alike
     if not same.any():
         return chosen, omega
     merged = np.zeros(n)
@@ -322,6 +329,13 @@ def row_words(rows: Dense | Csr | Packed, word: np.dtype[Any]) -> Dense | Csr:
         return Dense(rows.X.reshape(-1).view(word))
     assert isinstance(rows, Csr), "keys are computed before rows are packed"
     return rows._replace(data=rows.data.view(word))
+
+
+def _neighbours(examples: Examples, rows: Array, key: Array) -> tuple[Array, Array]:
+    """Of each row but the last, whether it equals the next, and whether key and class do."""
+    codes = examples.codes[rows]
+    alike = (key[1:] == key[:-1]) & (codes[1:] == codes[:-1])
+    return _same_as_next(examples, rows), alike
 
 
 def _same_as_next(examples: Examples, chosen: Array) -> Array:

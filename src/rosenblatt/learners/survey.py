@@ -29,8 +29,8 @@ class Survey:
     ----------
     largest : float
         The largest magnitude; infinity if any number is not finite: the rest is not to be used.
-    keys : array or None
-        The hash key of each row, if asked for.
+    keys : array (2, rows) or None
+        The hash key of each row, and the bits of its largest number, if asked for.
     screened : Screened or None
         The rows with 8-bit copies, if asked for.
     squares : array or None
@@ -63,7 +63,7 @@ def survey(
     rows, n = examples.rows, len(examples)
     assert isinstance(rows, Dense | Csr), "packed rows are not surveyed"
     values, word = rows.X if isinstance(rows, Dense) else rows.data, examples.word
-    hashes, tops = np.empty((2, n), word)
+    both = hashes, tops = np.empty((2, n), word)
     lengths = np.empty(n) if squares else None
     screened = _room_for_copies(rows) if copies and isinstance(rows, Dense) else None
 
@@ -95,7 +95,7 @@ def survey(
         with ThreadPoolExecutor(threads) as pool:
             tallest = list(pool.map(look, bounds[:-1], bounds[1:]))
     largest = max(tallest) if all(map(math.isfinite, tallest)) else math.inf
-    return Survey(largest, hashes if keys else None, screened, lengths)
+    return Survey(largest, both if keys else None, screened, lengths)
 
 
 def _magnitude(numbers: Array) -> float:

@@ -28,6 +28,7 @@ TABLE_VISITS = 20_000  # of a table before held-out rows may end a run, or else 
 TABLE_EPOCHS = 16
 MIXED_UPDATES = 4.0  # the threshold for text on shards, in updates as they are mixed
 ENOUGH_HELD_OUT = 40_000  # rows; fewer cannot tell one number of epochs from another
+USUAL_EPOCHS = 5  # of a fit by default, on many rows
 MANY_CLASSES = 32  # of text, which learn jointly from here on
 MOST_CELLS = 36_000_000  # weights, a class and a column each, that decide on the bits of columns
 SHORT_TEXTS = 500.0  # bytes; pieces of words pay where texts are no longer, on average
@@ -217,6 +218,14 @@ def bits_of(n_classes: float) -> int:
     return max(14, int(math.log2(MOST_CELLS / n_classes)))
 
 
+def calibrates_in_training(option: str | None) -> bool:
+    """Whether rows are held out by `fit`, or scored by `partial_fit`, for probabilities.
+
+    With "auto" scores are made when they are first asked for.
+    """
+    return option not in (None, "auto")
+
+
 def calibration_of(option: str, class_weight: Any) -> tuple[str, bool]:
     """The map from scores to probabilities, and whether a score of 0 has one half.
 
@@ -230,6 +239,17 @@ def calibration_of(option: str, class_weight: Any) -> tuple[str, bool]:
 def averages(keep: str) -> bool:
     """Whether the weights to predict with are an average: over all steps, or over the late ones."""
     return keep in ("average", "late_average")
+
+
+def expected_visits(threshold: Any, tol: Any, max_iter: int, n_classes: int) -> float:
+    """About how often a fit reads a row that its 8-bit copy may decide.
+
+    With a margin runs are short, and copies decide half as many visits.
+    """
+    if threshold != "auto":
+        return max_iter * max(1, n_classes - 1)
+    epochs = max_iter if tol is None else min(max_iter, USUAL_EPOCHS)
+    return epochs * max(1, n_classes - 1) / 2
 
 
 def tol_of(option: Any, early_stopping: bool) -> float | None:
