@@ -8,15 +8,19 @@ The chapters of the course are run by tests/course/test_chapters.py, with their 
 import ast
 import doctest
 import io
+import os
 import re
 import runpy
 import shlex
+import subprocess
+import sys
 import tokenize
 from contextlib import nullcontext, redirect_stdout, suppress
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -30,13 +34,29 @@ PAGES = [
 ]
 EXAMPLES = sorted((ROOT / "docs" / "examples").rglob("plot_*.py"))
 COURSE = sorted((ROOT / "docs" / "course").glob("*.md"))
-BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```python\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
+CONSOLE = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
+CHANGING = re.compile(r"(?<=at )\d+ MB/s|(?<=in )[\d.]+ s\b")  # what differs from run to run
 COMMAND = re.compile(r"^\$ (?:\w+ .*\| )?(rosenblatt .*)$", re.MULTILINE)
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
 def _blocks(page):
+    """The Python blocks of a page, each with the block of text below it, which it prints."""
     return BLOCK.findall(page.read_text("utf-8"))
+
+
+def _assert_shown(printed, shown, name):
+    """What was printed is what a page shows; dots stand for any lines."""
+    lines, place, may_skip = printed.splitlines(), 0, False
+    for line in shown.splitlines():
+        if line == "...":
+            may_skip = True
+            continue
+        end = len(lines) if may_skip else place + 1
+        assert line in lines[place:end], f"{name}: {line!r} is not in\n{printed}"
+        place, may_skip = lines.index(line, place) + 1, False
+    assert may_skip or place == len(lines), f"{name} does not show {lines[place:]}"
 
 
 def test_the_papers_of_the_rules_are_listed_with_links():
@@ -57,11 +77,77 @@ def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
     pytest.importorskip("panel")
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
-    for block in _blocks(page):
+    for block, shown in _blocks(page):
         if block.startswith(">>>"):
             _check_prompts(block, namespace, page.name)
-        else:
+            continue
+        printed = io.StringIO()
+        with redirect_stdout(printed):
             _run(block, namespace, page.name)
+        if shown:
+            _assert_shown(printed.getvalue(), shown, page.name)
+
+
+def _console(page, first=0, last=None):
+    """The commands of the console blocks of a page, each with the output that is shown below it."""
+    for block in CONSOLE.findall(page.read_text("utf-8"))[first:last]:
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, shown = re.match(r"((?:[^\n]*\\\n)*[^\n]*\n?)(.*)", part, re.DOTALL).groups()
+            yield command, shown.strip("\n")
+
+
+def _run_console(commands, folder, name):
+    """Run commands in a shell, as pasted, and compare what they print with what is shown."""
+    ours = f'rosenblatt() {{ "{sys.executable}" -m rosenblatt "$@"; }}\n'
+    for command, shown in commands:
+        done = subprocess.run(
+            ["bash", "-c", ours + command], cwd=folder, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, f"{name}: {command}{done.stderr}"
+        if shown:
+            printed, shown = (CHANGING.sub("#", text) for text in (done.stdout, shown))
+            _assert_shown(printed, shown, name)
+
+
+def test_the_quick_start_runs_on_the_command_line(tmp_path):
+    page = ROOT / "docs" / "quick-start" / "command-line.md"
+    commands = list(_console(page, last=-1))  # the last block opens a browser
+    assert len(commands) > 6
+    _run_console(commands, tmp_path, page.name)
+
+
+def test_a_trace_prints_what_its_page_shows(tmp_path):
+    page = ROOT / "docs" / "guide" / "trace.md"
+    _run_console(_console(page, last=1), tmp_path, page.name)
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/guide/command-line.md"])
+def test_commands_on_reviews_print_what_the_page_shows(name, tmp_path):
+    """The output on the reviews of IMDB, where these are."""
+    texts = Path(os.environ.get("ROSENBLATT_DATA", ROOT / ".." / "shared" / "data")) / "text"
+    for source, target in (("imdb_train", "reviews"), ("imdb_test", "test")):
+        if not (texts / f"{source}.tsv.zst").exists():
+            pytest.skip(f"needs {source}.tsv.zst in the folder text of ROSENBLATT_DATA")
+        with pa.input_stream(str(texts / f"{source}.tsv.zst")) as file:
+            (tmp_path / f"{target}.tsv").write_bytes(file.read())
+    commands = [pair for pair in _console(ROOT / name) if pair[1]]
+    assert len(commands) > 1
+    _run_console(commands, tmp_path, name)
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown", "is_true"),
+    [
+        ("a\nb\n", "a\nb", True),
+        ("a\nb\n", "a", False),
+        ("a\nb\nc\n", "a\n...\nc", True),
+        ("a\nb\nc\n", "...\nb\n...", True),
+        ("a\nb\nc\n", "a\nc", False),
+    ],
+)
+def test_shown_output_is_compared(printed, shown, is_true):
+    with nullcontext() if is_true else pytest.raises(AssertionError):
+        _assert_shown(printed, shown, "a page")
 
 
 @pytest.mark.parametrize(
