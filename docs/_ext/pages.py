@@ -18,6 +18,8 @@ COMMANDS = "<!-- commands -->"
 FIGURES = "_figures"
 LONGEST_SIGNATURE = 150  # characters, two lines on a page
 _BACK_LINK = re.compile(r'<a class="viewcode-back" href="([^"#]+)#([^"]+)">\[docs\]</a>')
+# The blank line that ends a session of the prompt for its test is not shown.
+_PROMPTS = re.compile(r"(^```python\n>>>(?:(?!^```).)*?\S)\n\n```", re.DOTALL | re.MULTILINE)
 EXECUTED = ("course", "quick-start")
 
 
@@ -29,6 +31,7 @@ def _complete(app: Any, docname: str, source: list[str]) -> None:
     elif COMMANDS in source[0]:
         source[0] = source[0].replace(COMMANDS, commands.markdown(program))
     else:
+        source[0] = _PROMPTS.sub(r"\1\n```", source[0])
         source[0] = with_scenes(source[0], f"{'../' if folder else ''}course/scenes")
         source[0] = charts.with_charts(source[0], figures, name, FIGURES)
 

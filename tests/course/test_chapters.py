@@ -130,6 +130,8 @@ def test_the_pages_keep_nobody_out_and_fit_a_phone(done, tmp_path, monkeypatch, 
                 scene.locator(".counts", has_text="step 1").wait_for()
             assert barriers(page) == [], (name, scheme)
             page.set_viewport_size({"width": 390, "height": 844})
+            for picture in page.locator('img[src*="-wide"]').all():
+                assert picture.bounding_box()["width"] >= 640
             assert page.evaluate("document.documentElement.scrollWidth") <= 390
             page.set_viewport_size({"width": 1280, "height": 900})
     page.close()

@@ -31,8 +31,8 @@ def demo() -> None:
     _title("Next")
     for command, what in (
         ("rosenblatt train YOUR_FILE --label COLUMN", "a model of a file of yours"),
-        ("rosenblatt lab", "the perceptron as a picture that follows the hand"),
-        ("rosenblatt course", "five chapters with exercises, in the browser"),
+        ("rosenblatt lab", "a picture that follows the hand"),
+        ("rosenblatt course", "five chapters with exercises"),
     ):
         say([Styled(f"  {command:<43}", "name"), what])
     say("In Python: from rosenblatt import Perceptron, train, certify, trace")

@@ -187,7 +187,11 @@ def _save_figures(folder: Path, name: str) -> list[str]:
     saved: list[str] = []
     for number in pyplot.get_fignums():
         folder.mkdir(parents=True, exist_ok=True)
-        saved.append(f"{name}{'abcdefgh'[len(saved)] if saved else ''}.png")
-        pyplot.figure(number).savefig(folder / saved[-1], dpi=_PIXELS_PER_INCH)
+        figure = pyplot.figure(number)
+        width, height = figure.get_size_inches()
+        # The pages let a wide picture scroll on a phone: its letters would be too small to read.
+        wide = "-wide" if width > 1.8 * height else ""
+        saved.append(f"{name}{'abcdefgh'[len(saved)] if saved else ''}{wide}.png")
+        figure.savefig(folder / saved[-1], dpi=_PIXELS_PER_INCH)
     pyplot.close("all")
     return saved

@@ -12,6 +12,6 @@ for (const code of document.querySelectorAll("pre > code:not(.language-output)")
   if (navigator.clipboard) code.parentElement.before(button)
 }
 // What is too wide for the page scrolls by the keyboard, too.
-for (const box of document.querySelectorAll("pre, table")) {
+for (const box of document.querySelectorAll("pre, table, p:has(> img)")) {
   if (box.tagName === "PRE" || box.scrollWidth > box.clientWidth) box.tabIndex = 0
 }
