@@ -218,7 +218,7 @@ class FileRows:
         rows = self.validation_examples(learner)[1]
         if not len(rows):
             return None
-        rows = rows[:: -(-len(rows) // most)]
+        rows = np.ascontiguousarray(rows[:: -(-len(rows) // most)])
         return self.scored(learner, averaged, names, rows, weights)
 
     def scored(
