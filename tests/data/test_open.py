@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt import data
+from rosenblatt import data, train
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.kernels.text import column
 
@@ -197,10 +197,12 @@ def test_messages_are_cut_to_a_readable_length(tmp_path):
 
 
 def test_more_labels_than_a_model_can_hold_are_refused_with_what_to_do(tmp_path):
-    rows = "".join(f"{i},good\n" for i in range(1001))
+    rows = "".join(f"{i}|b,good\n" for i in range(1001))
     path = write(tmp_path, "a.csv", b"label,text\n" + rows.encode())
     with pytest.raises(DataError, match=r"more than 1,000 different labels.*put rare labels"):
-        list(data.open(path))
+        train(path, label_separator="|")
+    with pytest.raises(DataError, match=r"1,001 different labels.*: there are 1,001 rows"):
+        train(path)
 
 
 def test_bad_fasttext_labels_are_left_out_one_by_one(tmp_path):

@@ -118,7 +118,8 @@ def _weight_lines(model: Model, file: str | None) -> Iterator[str]:
         titles = [f"{b} against {a}" for a, b in combinations(model.classes, 2)]
     yield "\t".join(["column", "feature", *titles])
     yield "\t".join(["", "bias", *(f"{weight:.9g}" for weight in model.bias.tolist())])
-    for column, weights in zip(columns, model.weights.tolist(), strict=True):
+    for place, column in enumerate(columns):
+        weights = model.weights[place].tolist()
         name = spelled.get(column, "").replace("\t", " ")
         yield "\t".join([str(column), name, *(f"{weight:.9g}" for weight in weights)])
 

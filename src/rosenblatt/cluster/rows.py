@@ -294,7 +294,8 @@ class ShardedRows:
             message = f"at least two classes are needed, but {what}, in all shards"
             raise DataError(message, path=path, column=column)
         if len(self.classes) > MOST_CLASSES:
-            raise DataError(TOO_MANY, path=path, column=column)
+            message = TOO_MANY.format(f"more than {MOST_CLASSES:,}")
+            raise DataError(message, path=path, column=column)
         for summary, leaf in zip(summaries, self.leaves + self.valid_leaves, strict=True):
             if unknown := sorted(set(summary.classes) - set(self.classes)):
                 message = f"the label {unknown[0]!r} is not a class: {listed(self.classes)}"
@@ -304,7 +305,7 @@ class ShardedRows:
 def _last_weights(model: Model) -> tuple[Array, Array]:
     """The last weights (features, problems) and biases of a model."""
     bias = model.state["bias"][0] if "bias" in model.state else model.bias
-    return model.state.get("W", model.weights), np.array(bias, np.float64)
+    return np.asarray(model.state.get("W", model.weights)), np.array(bias, np.float64)
 
 
 def _union(columns: list[Array], bits: int) -> Array:

@@ -47,12 +47,14 @@ _END: Any = object()
 _MOST_STRAYS = 0.25  # of the cells of a column of numbers or dates may be none
 _NAMED_STRAYS = 5  # of each column
 MOST_NAMED = 20  # of all
-MOST_CLASSES = 1000
+MOST_CLASSES = 1000  # of services, of runs on shards, and of rows that have several labels
+MOST_LABELS = 50_000  # of other files
 TAG = "tag"  # the column for the tags of Vowpal Wabbit lines
+FEWEST_ROWS = 3  # per label, on average, where labels are so many
 TOO_MANY = (
-    f"there are more than {MOST_CLASSES:,} different labels, and a model holds a weight for each "
-    "feature and label; if this column holds names or amounts rather than classes, name another "
-    "one as the label, else put rare labels together, or train one model per group of labels"
+    "there are {} different labels, and a model holds weights for each of them; if this column "
+    "holds names or amounts rather than classes, name another one as the label, else put rare "
+    "labels together, or train one model per group of labels"
 )
 
 
@@ -404,8 +406,9 @@ class Source:
         if new:
             labels, label = [*self.classes, *new], self.features.label
             refuse_amounts(labels, self.rows, self.files[0], label)
-        if len(known) + len(new) > MOST_CLASSES:
-            raise DataError(TOO_MANY, path=self.files[0], column=self.features.label)
+        if len(known) + len(new) > (most := MOST_LABELS if separator is None else MOST_CLASSES):
+            message = TOO_MANY.format(f"more than {most:,}")
+            raise DataError(message, path=self.files[0], column=self.features.label)
         known |= {name: code for code, name in enumerate(new, len(known))}
         self.classes += new
         if separator is None:

@@ -28,12 +28,20 @@ from rosenblatt.jobs.outcome import HeldOut
 from rosenblatt.jobs.rows import FileRows, known_classes
 from rosenblatt.jobs.run import Run
 from rosenblatt.kernels.packing import Numbering
+from rosenblatt.learners.pairs import PairWeights
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import IdfScales
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.models import tensorfile
 from rosenblatt.models.model_file import check_columns
-from rosenblatt.models.tensorfile import expect, reporting_damage, state_arrays, state_from
+from rosenblatt.models.tensorfile import (
+    expect,
+    reporting_damage,
+    state_arrays,
+    state_from,
+    weights_arrays,
+    weights_from,
+)
 from rosenblatt.training import Epoch, Progress
 from rosenblatt.training.progress import Counts, Kept
 
@@ -90,7 +98,8 @@ class Checkpoint:
         self.folder.mkdir(parents=True, exist_ok=True)
         arrays, contents = self._contents(run)
         if run.progress.kept is not None:
-            arrays |= {f"kept.{k}": v for k, v in run.progress.kept.weights._asdict().items()}
+            weights, bias = run.progress.kept.weights
+            arrays |= weights_arrays(weights, "kept.") | {"kept.bias": bias}
         about: dict[str, Any] = {
             "format": self.format,
             "version": self.version,
@@ -184,7 +193,10 @@ class Checkpoint:
             raise ValueError(f"it has visited {run.progress.position} of {len(rows.store)} rows")
         if run.progress.kept is not None:
             weights = run.progress.kept.weights.weights
-            expect("kept", weights, np.floating, (problems, weights.shape[1]))
+            if isinstance(weights, PairWeights):
+                expect("kept", weights.values, np.floating, weights.values.shape)
+            else:
+                expect("kept", weights, np.floating, (problems, weights.shape[1]))
         run.learner = rows.new_learner(run.options, n_classes=n_classes)
         run.learner.restore(state)
         if run.phase != "reading":  # while reading, classes and features may still turn up
@@ -201,7 +213,8 @@ class Checkpoint:
         if len(run.runs) not in (1, 2):
             raise ValueError(f"it has {len(run.runs)} phases")
         if "kept.weights" in arrays:
-            weights = Weights(arrays["kept.weights"], arrays["kept.bias"])
+            bias = arrays["kept.bias"]
+            weights = Weights(weights_from(arrays, "kept.", len(bias)), bias)
             run.progress.kept = Kept(weights, *about["runs"][-1]["kept"])
 
     def remove(self) -> None:
@@ -248,7 +261,7 @@ def _label_sets(members: Any, n_classes: int) -> LabelSets:
 def _state_of(arrays: dict[str, Any], problems: int, features: int) -> State:
     """The checked state of a learner; it may have fewer features than there are by now."""
     state = state_from(arrays, "learner.", problems)
-    n = state.weights.shape[1]
+    n = state.n_features
     if n > features:
         raise ValueError(f"there are weights of {n} features, but {features} features")
     if "before.weights" not in arrays:

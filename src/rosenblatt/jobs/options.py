@@ -550,7 +550,9 @@ class TrainOptions:
             low = high = 0
         if not 1 <= low <= high <= 20:
             raise OptionError(f"ngrams is N or N-M with 1 <= N <= M <= 20, got {self.ngrams!r}")
-        return Ngrams(low, high, analyzer, bits_of(n_classes) if self.bits is None else self.bits)
+        by_pairs = self.rule in (None, "perceptron") and self.workers is None
+        usual = 22 if by_pairs and not self.label_separator else bits_of(n_classes)
+        return Ngrams(low, high, analyzer, usual if self.bits is None else self.bits)
 
 
 TrainOptions.__doc__ = documented(TrainOptions.__doc__, TrainOptions)

@@ -21,12 +21,12 @@ from rosenblatt.jobs.ordered import ordered_model
 from rosenblatt.kernels.packing import used_places
 from rosenblatt.kernels.rows import NEAR
 from rosenblatt.kernels.text import PIECE
+from rosenblatt.learners.pairs import PairWeights
 from rosenblatt.learners.problems import Problems, in_order
 from rosenblatt.models.calibration import Calibration
 from rosenblatt.models.model import Model
 from rosenblatt.models.shapes import contributions
 from rosenblatt.process import Stopped
-from rosenblatt.training.defaults import MANY_CLASSES
 
 if TYPE_CHECKING:
     from rosenblatt.jobs.checkpoint import Checkpoint
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 _MOST_SCORES = 1 << 20  # to fit to
 _FEWEST_POSITIVE = 5  # held-out rows of a label that its threshold is chosen by
 METRICS = ("precision", "recall", "f1")
-_MOST_KEPT = 1 << 22  # weights, of a model of many classes that keeps its state
 _WORDS = 25  # strongest features per class that a model names
+_MOST_WORDS = 50_000  # of all classes, unless there are very many
 _MOST_IMPORTANT_ROWS = 2_000  # by which the importance of columns is measured
 _MANY_PIECES = 12  # of them are looked at, where most features are pieces of words
 
-ArrayMap = Callable[[np.ndarray], np.ndarray]
+ArrayMap = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -198,30 +198,32 @@ def trained_model(run: Run) -> Model:
     head = None if multilabel else run.head(len(names))
     classes, reorder = _sorted_classes(names, multilabel, head is not None)
     weights, bias = _model_weights(run)
-    # Many weights of many classes are not kept thrice: training goes on from those to predict by.
-    keeps_state = len(classes) < MANY_CLASSES or weights.size < _MOST_KEPT
-    clocks = 1 if head is None else len(bias)
-    state = state_for_model(run.learner, clocks) if keeps_state else {}
-    places, select = _used_features(weights, state)
-    columns, weights = select(run.rows.columns[: len(weights)]), reorder(select(weights))
-    state |= {name: reorder(select(state[name])) for name in ("W", "U") if name in state}
-    state |= {name: reorder(state[name]) for name in ("bias",) if name in state}
-    if head is not None and "clock" in state:
-        state["clock"] = np.abs(reorder(state["clock"]))
+    known, state = run.rows.columns[: len(weights)], {}
+    if isinstance(weights, PairWeights):  # without a state: training goes on from these weights
+        places = np.flatnonzero(weights.counts).astype(np.uint32)
+        columns, weights = known[places], reorder(weights.take(places))
+    else:
+        state = state_for_model(run.learner, 1 if head is None else len(bias))
+        places, select = _used_features(weights, state)
+        columns, weights = select(known), np.ascontiguousarray(reorder(select(weights)))
+        state |= {name: reorder(select(state[name])) for name in ("W", "U") if name in state}
+        state["bias"] = reorder(state["bias"])
+        if head is not None:
+            state["clock"] = np.abs(reorder(state["clock"]))
     if run.rows.rarity is not None:
         state |= run.rows.rarity.state(places)
     model = Model(
         classes=classes,
         features=run.source.features,
         columns=np.array(columns),
-        weights=np.ascontiguousarray(weights),
+        weights=weights,
         bias=np.array(reorder(bias), dtype=np.float64),
         parameters=run.options.settings
         | {"stop_reason": run.stop_reason}
         | ({"tuning": run.tuning, "tuned": run.verdict.to_json()} if run.tuning else {})
         | ({"lifts": [trial.to_json() for trial in run.lifts]} if run.lifts else {}),
         history=[_epoch_record(asdict(epoch)) for epoch in run.history],
-        words=_words(run, classes, columns[:NEAR], weights[:NEAR]),
+        words=_words(run, classes, columns[:NEAR], weights),
         state={name: np.ascontiguousarray(array) for name, array in state.items()},
         fingerprint=run.rows.fingerprint(),
         calibration=run.held_out.calibration,
@@ -232,11 +234,11 @@ def trained_model(run: Run) -> Model:
     return model if order is None else ordered_model(model, order)
 
 
-def _model_weights(run: Run) -> tuple[np.ndarray, np.ndarray]:
+def _model_weights(run: Run) -> tuple[Any, np.ndarray]:
     """The weights (features, problems) and biases of the model: kept, averaged or last ones."""
     best = kept_weights(run)
     weights, bias = run.learner.weights(run.options.average) if best is None else best
-    return np.ascontiguousarray(weights.T), bias
+    return weights if isinstance(weights, PairWeights) else np.ascontiguousarray(weights.T), bias
 
 
 def state_for_model(learner: Any, clocks: int = 1) -> dict[str, Any]:
@@ -264,35 +266,50 @@ def _used_features(weights: np.ndarray, state: dict[str, Any]) -> tuple[np.ndarr
 
 
 def _words(
-    run: Run, names: tuple[str, ...], columns: np.ndarray, weights: np.ndarray
+    run: Run, names: tuple[str, ...], columns: np.ndarray, weights: Any
 ) -> dict[str, list[tuple[str, float]]]:
     """The strongest features of each class, among those that occur in the first rows.
 
     Hashed columns have no names, so that the first rows are read again. Columns are numbered in
     order of occurrence: frequent ones come first. Words are named before pieces of words.
     """
-    by_problem = np.ascontiguousarray(weights.T)
-    strengths = [-by_problem[0], by_problem[0]] if len(by_problem) == 1 else list(by_problem)
-    if len(strengths) != len(names):  # one for each pair of classes
-        strengths = list(Problems(len(names), "ovo").signs.astype(np.float32) @ by_problem)
     features, table = run.source.features, run.source.first_table()
     has_pieces = any(block.kind >= PIECE for block in features.ngrams.blocks[1:])
-    many = (_MANY_PIECES if has_pieces else 2) * _WORDS
-    tops = [_largest(strength, many) for strength in strengths]
-    columns_to_name = columns[np.concatenate(tops)].tolist()
+    most = min(_WORDS, max(5, _MOST_WORDS // len(names)))
+    tops = _strongest(weights, len(names), (_MANY_PIECES if has_pieces else 2) * most)
+    columns_to_name = np.unique(columns[np.concatenate([top for top, _ in tops])]).tolist()
     spelled = features.names(table, columns_to_name, pieces=False)
     pieces = features.names(table, columns_to_name) if has_pieces else {}
     words = {}
-    for name, strength, top in zip(names, strengths, tops, strict=True):
-        strong = [(int(columns[i]), round(float(strength[i]), 6)) for i in top if strength[i] > 0]
+    for name, (top, values) in zip(names, tops, strict=True):
+        pairs = zip(columns[top].tolist(), values.tolist(), strict=True)
+        strong = [(column, round(value, 6)) for column, value in pairs if value > 0]
         words[name] = [(spelled[at], weight) for at, weight in strong if at in spelled]
         for at, weight in strong:
             piece = "" if at in spelled else pieces.get(at, "").strip("_").lower()
             # A piece of a stronger piece, or of a word, says nothing more.
             is_new = piece and not any(piece in other.lower() for other, _ in words[name])
-            if is_new and len(words[name]) < _WORDS:
+            if is_new and len(words[name]) < most:
                 words[name].append((pieces[at], weight))
-    return {name: pairs[:_WORDS] for name, pairs in words.items()}
+    return {name: named[:most] for name, named in words.items()}
+
+
+def _strongest(weights: Any, n_classes: int, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The frequent features of the largest weights of each class, and these weights."""
+    if isinstance(weights, PairWeights):
+        near = weights.take(np.arange(min(NEAR, len(weights))))
+        features = np.repeat(np.arange(len(near)), near.counts)
+        order = np.argsort(near.classes, kind="stable")
+        cuts = np.searchsorted(near.classes[order], np.arange(1, near.n_classes))
+        lists = [(features[at], near.values[at]) for at in np.split(order, cuts)]
+    else:
+        by_problem = np.ascontiguousarray(weights[:NEAR].T)
+        strengths = [-by_problem[0], by_problem[0]] if len(by_problem) == 1 else list(by_problem)
+        if len(strengths) != n_classes:  # one for each pair of classes
+            strengths = list(Problems(n_classes, "ovo").signs.astype(np.float32) @ by_problem)
+        lists = [(np.arange(len(strength)), strength) for strength in strengths]
+    tops = ((places, values, _largest(values, count)) for places, values in lists)
+    return [(places[top], values[top]) for places, values, top in tops]
 
 
 def _largest(values: np.ndarray, count: int) -> np.ndarray:
@@ -309,14 +326,19 @@ def _sorted_classes(
 ) -> tuple[tuple[str, ...], ArrayMap]:
     """The sorted classes, and a function that reorders the last axis of an array like them."""
     names = sorted_labels(classes)
-    order = [classes.index(name) for name in names]
+    number = {name: code for code, name in enumerate(classes)}
+    order = [number[name] for name in names]
     if order == list(range(len(order))):
         return tuple(names), lambda array: array
     if len(classes) == 2 and not multilabel:
         return tuple(names), np.negative
-    if by_pairs:
-        return tuple(names), lambda array: in_order(order, array)
-    return tuple(names), lambda array: array[..., order]
+
+    def reorder(array: Any) -> Any:
+        if isinstance(array, PairWeights):
+            return array.renumbered(np.argsort(order), len(order))
+        return in_order(order, array) if by_pairs else array[..., order]
+
+    return tuple(names), reorder
 
 
 def _epoch_record(record: dict[str, Any]) -> dict[str, Any]:

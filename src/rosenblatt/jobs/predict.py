@@ -30,6 +30,7 @@ from rosenblatt.data.writers import (
     writer,
 )
 from rosenblatt.errors import DataError, OptionError, listed, shown
+from rosenblatt.learners.pairs import PairWeights
 from rosenblatt.learners.problems import decided, own_scores
 from rosenblatt.models.model import Model, rank_scores
 
@@ -153,7 +154,8 @@ def among(model: Model, labels: tuple[str, ...]) -> Model:
     classes = tuple(model.classes[c] for c in chosen)
     bias = model.bias if model.by_pairs else model.bias[chosen]
     if model.head is None:
-        weights = np.ascontiguousarray(model.weights[:, chosen])
+        is_listed = isinstance(model.weights, PairWeights)
+        weights = model.weights.among(chosen) if is_listed else model.weights[:, chosen].copy()
         return replace(model, classes=classes, bias=bias, weights=weights)
     return replace(
         model, classes=classes, bias=bias, head=replace(model.head, chosen=tuple(chosen))

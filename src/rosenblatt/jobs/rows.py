@@ -13,6 +13,7 @@ import numpy as np
 
 from rosenblatt.data import Batch, Source
 from rosenblatt.data.labels import sorted_labels
+from rosenblatt.data.source import FEWEST_ROWS, MOST_CLASSES, TOO_MANY
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError, OptionError, counted
 from rosenblatt.jobs.goals import Goal, HeldRows
@@ -23,6 +24,7 @@ from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.learners import make
 from rosenblatt.learners.examples import ONE, Examples
+from rosenblatt.learners.pairs import PairWeights
 from rosenblatt.learners.parts import ONE_RATE
 from rosenblatt.learners.problems import moves, n_problems
 from rosenblatt.learners.rates import SAMPLE, IdfScales, packed_frequencies, rarity_of
@@ -98,7 +100,7 @@ class FileRows:
         """A learner of the classes known so far, with the weights of the start model."""
         multilabel = self.source.features.multilabel
         rates = ONE_RATE if self.rarity is None else self.rarity.rates
-        spec = spec_of(options, rates, multilabel, self.threads)
+        spec = spec_of(options, rates, multilabel, self.threads, self.source.features.is_text)
         learner = make(spec, n_classes or known_classes(self.source), 0)
         if self.start is not None:
             learner.restore(_state_of(self.start, learner))
@@ -239,7 +241,8 @@ class FileRows:
         blocks = [learner.scores(examples, part, averaged) for part in self._parts_of(rows)]
         scores = learner.problems.of_classes(np.concatenate(blocks))
         truth = examples.codes[rows]
-        order = [self.source.classes.index(name) for name in names]
+        number = {name: code for code, name in enumerate(self.source.classes)}
+        order = [number[name] for name in names]
         if self.source.features.multilabel:
             truth = self.source.label_sets.matrix(len(names))[truth][:, order]
         else:
@@ -326,6 +329,10 @@ class FileRows:
         self.source.warn_of_strays()
         if len(self.source.classes) < 2:
             message = f"at least two classes are needed, but {self._what_was_found()}"
+            raise DataError(message, path=self.source.files[0], column=self.source.features.label)
+        count = len(self.source.classes)
+        if count > MOST_CLASSES and len(self.store) < FEWEST_ROWS * self.copies * count:
+            message = TOO_MANY.format(f"{count:,}") + f": there are {len(self.store):,} rows"
             raise DataError(message, path=self.source.files[0], column=self.source.features.label)
         self._is_ready(ended=True)
         yield from self._hand_out()
@@ -491,9 +498,12 @@ def known_classes(source: Source) -> int:
 def _state_of(model: Model, learner: Any) -> State:
     """The state of a learner that continues from a model, with zero weights for new classes."""
     state, count = state_of_model(model), n_problems(learner.n_classes, learner.spec.multiclass)
-    before = len(state.bias)
+    before, weights = len(state.bias), state.weights
     if before == count:
         return state
+    if isinstance(weights, PairWeights):  # which have no sums, and many classes
+        zeros, bias = np.zeros(count), np.append(state.bias, np.zeros(count - before))
+        return State(replace(weights, n_classes=count), bias, np.empty(0), zeros, zeros)
     signs, multiclass = np.eye(count, before), learner.spec.multiclass
     if not model.multilabel:
         old, new = np.arange(len(model.classes)), np.arange(learner.n_classes)
@@ -529,6 +539,8 @@ def check_can_learn(model: Model) -> None:
 def state_of_model(model: Model) -> State:
     """The state that a model was saved in."""
     zeros = np.zeros(len(model.bias))
+    if isinstance(model.weights, PairWeights):
+        return State(model.weights, model.bias, np.empty(0), zeros, zeros)
     sums = np.zeros(model.weights.T.shape)
     no_sums = State(model.weights.T, model.bias, sums, zeros, zeros)
     if "bias" not in model.state:
@@ -544,9 +556,10 @@ def state_of_model(model: Model) -> State:
 
 def _with_weights(learner: Any, weights: Weights) -> Any:
     """A learner like another one, with other weights and without an average."""
-    problems, n_features = weights.weights.shape
+    matrix, problems = weights.weights, len(weights.bias)
+    n_features = len(matrix) if isinstance(matrix, PairWeights) else matrix.shape[1]
     other = learner.untrained(n_features, dense=False, averaging=False)
-    zero = State.zero(problems, n_features, averaging=False)
-    other.restore(replace(zero, weights=weights.weights, bias=weights.bias))
+    zeros = np.zeros(problems)
+    other.restore(State(matrix, weights.bias, np.zeros((0, 0)), zeros, zeros))
     other.reserve(learner.n_features)
     return other

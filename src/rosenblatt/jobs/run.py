@@ -264,6 +264,7 @@ def spec_of(
     rates: np.ndarray,
     multilabel: bool = False,
     threads: int = 1,
+    by_pairs: bool = False,
 ) -> Spec:
     """The learner that options ask for."""
     padding: Any = options.padding
@@ -275,6 +276,7 @@ def spec_of(
         rates=rates,
         dtype=np.float32,
         threads=threads,
+        by_pairs=by_pairs,
     )
 
 

@@ -7,10 +7,13 @@ number of a column is its *place*.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from rosenblatt.kernels._memory import zeros
 from rosenblatt.kernels.jit import kernel, prefetch
+from rosenblatt.kernels.pairs import score_pairs
 from rosenblatt.kernels.rows import NEAR, Packed
 from rosenblatt.kernels.text import Rows
 
@@ -74,9 +77,15 @@ class Numbering:
         self._count = _pack(rows, room, self._places, self._columns, self._count, common)
         return room.filled()
 
-    def score(self, rows: Rows, W: np.ndarray, bias: np.ndarray) -> np.ndarray:
-        """Scores (rows, problems) by the weights ``W`` of places; other columns have weight 0."""
+    def score(self, rows: Rows, W: Any, bias: np.ndarray) -> np.ndarray:
+        """Scores (rows, problems) by the weights ``W`` of places; other columns have weight 0.
+
+        The weights are a matrix, or lists of pairs.
+        """
         out = np.empty((len(rows.indptr) - 1, W.shape[1]), dtype=np.float32)
+        if not isinstance(W, np.ndarray):
+            score_pairs(*rows, self._places, *W.lists, bias, out)
+            return out
         score(rows.indptr, rows.indices, rows.values, self._places, W, bias, out)
         return out
 

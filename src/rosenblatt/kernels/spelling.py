@@ -67,18 +67,23 @@ def _spell(
     hints = np.zeros(1 << min(spec.bits, _HINT_BITS), bool)
     hints[wanted & (len(hints) - 1)] = True
     entries = np.flatnonzero(hints[rows.indices & np.uint32(len(hints) - 1)])
+    wanted = np.sort(wanted)
+    columns = rows.indices[entries]
+    places = np.minimum(np.searchsorted(wanted, columns), len(wanted) - 1)
+    is_wanted = wanted[places] == columns if len(wanted) else np.zeros(0, bool)
+    firsts = np.full(len(wanted), -1)
+    firsts[places[is_wanted][::-1]] = entries[is_wanted][::-1]  # the first of equals comes last
+    entries = np.sort(firsts[firsts >= 0])
     numbers = np.searchsorted(rows.indptr.astype(np.int64), entries, side="right") - 1
-    missing, spelled, last = set(wanted.tolist()), dict[int, str](), -1
+    spelled, last = dict[int, str](), -1
     hashes = _Hashes(int(~seed if block.kind == PIECE else seed))
     kind = WORD if block.kind == CHAR else block.kind
     for row, column in zip(numbers.tolist(), rows.indices[entries].tolist(), strict=True):
-        if column in missing:
-            if row != last:
-                text = data[int(offsets[row]) : int(offsets[row + 1])].tobytes()
-                said = words(text.decode(errors="replace"), kind)
-                grams, last = _Grams(said, block, spec.bits, hashes, whole), row
-            spelled[column] = grams.spelled(column)
-            missing.remove(column)
+        if row != last:
+            text = data[int(offsets[row]) : int(offsets[row + 1])].tobytes()
+            said = words(text.decode(errors="replace"), kind)
+            grams, last = _Grams(said, block, spec.bits, hashes, whole), row
+        spelled[column] = grams.spelled(column)
     return spelled
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from rosenblatt.learners.protocol import Array
 from rosenblatt.rules.perceptron import Thresholds
 
+MANY_CLASSES = 32  # of text: from here on they learn jointly, and have weights by pairs
 PLAIN_MISTAKES = Thresholds()  # every margin of at most zero
 
 
@@ -49,6 +50,9 @@ class Spec:
         The number of threads that classes or pairs are distributed over.
     device : {"cpu", "cuda"}
         Where the learner has its weights.
+    by_pairs : bool
+        Whether a perceptron of many classes keeps weights by pairs of feature and class, bit for
+        bit the same ones: of packed rows of text.
     """
 
     rule: Any = PLAIN_MISTAKES
@@ -61,6 +65,7 @@ class Spec:
     batch: bool = False
     threads: int = 1
     device: str = "cpu"
+    by_pairs: bool = False
 
     @property
     def is_perceptron(self) -> bool:

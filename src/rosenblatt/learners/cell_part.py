@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from rosenblatt.kernels import cells as kernels
 from rosenblatt.kernels import learn, rule_walks
 from rosenblatt.kernels._memory import zeros
 from rosenblatt.learners import Spec
-from rosenblatt.learners.parts import ONE_RATE, Part, Scorer, Visits
+from rosenblatt.learners.parts import ONE_RATE, Part, Scorer, Visits, scored
 from rosenblatt.learners.protocol import Array, Limits
 from rosenblatt.learners.weights import State
 from rosenblatt.rules.registry import Rule, rule_of
@@ -144,7 +145,8 @@ class CellPart(Part):
     def scorers(self, averaged: bool) -> Iterator[Scorer]:
         """What scores by the current weights or their average, one per problem."""
         for w, bias in zip(*self.present(averaged), strict=True):
-            yield learn.walk_one, (), np.ascontiguousarray(w), np.array([bias])
+            w, bias = np.ascontiguousarray(w), np.array([bias])
+            yield partial(scored, learn.walk_one, (), w, bias)
 
     def sums_by_problem(self) -> Array:
         """The averaging sums (problems, features)."""

@@ -11,10 +11,11 @@ from typing import Any, Self, cast
 import numpy as np
 
 from rosenblatt.kernels import learn
-from rosenblatt.learners import Spec
+from rosenblatt.learners import MANY_CLASSES, Spec
 from rosenblatt.learners.cell_part import CellPart
 from rosenblatt.learners.examples import ONE, Examples
-from rosenblatt.learners.parts import LazyPart, Visits, counts_of, scored
+from rosenblatt.learners.pairs import PairPart, PairWeights
+from rosenblatt.learners.parts import LazyPart, Visits, counts_of
 from rosenblatt.learners.problems import CountedByScores, Problems, differ, groups_of, rows_of_pairs
 from rosenblatt.learners.protocol import NO_LIMITS, UNLIMITED, Array, Limits, Tally
 from rosenblatt.learners.weights import State, Weights
@@ -85,9 +86,12 @@ class Linear(CountedByScores):
         self.kind = "one"
         if n_classes > 2 and spec.multiclass in ("ovr", "joint"):
             self.kind = "joint" if self.problems.joint else "each"
+        self.by_pairs = self.kind != "one" and spec.by_pairs and n_classes >= MANY_CLASSES
+        self.by_pairs &= self.is_perceptron
         groups = self._groups()
         kind = "one" if self.kind == "each" and not self.is_perceptron else self.kind
-        new_part = LazyPart if self.is_perceptron else CellPart
+        new_part: Any = LazyPart if self.is_perceptron else CellPart
+        new_part = PairPart if self.by_pairs else new_part
         self.parts: list[Any] = [
             new_part(spec, kind, classes, problems, self.n_features, len(groups) == 1)
             for classes, problems in groups
@@ -100,7 +104,7 @@ class Linear(CountedByScores):
         """The classes and the number of problems of each part."""
         if self.kind == "each" and not self.is_perceptron:
             return [((learn.REST, c), 1) for c in range(self.n_classes)]
-        threads = self.spec.threads if self.is_perceptron else 1
+        threads = self.spec.threads if self.is_perceptron and not self.by_pairs else 1
         if not self.spec.dense:
             threads = min(threads, max(1, self.n_classes // _WORTH_A_THREAD))
         return groups_of(self.n_classes, self.spec.multiclass, threads)
@@ -234,7 +238,7 @@ class Linear(CountedByScores):
     def _scorer(self, examples: Examples, averaged: bool = False) -> Callable[[Array], Array]:
         """A function that scores rows by the current weights or their average."""
         layers = [layer for part in self.parts for layer in part.scorers(averaged)]
-        return lambda order: _joined([scored(layer, examples, order) for layer in layers], axis=1)
+        return lambda order: _joined([layer(examples, order) for layer in layers], axis=1)
 
     def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:
         """The weight of the rows on the wrong side; counting may stop beyond `enough`."""
@@ -295,7 +299,8 @@ class Linear(CountedByScores):
         if averaged and self.is_perceptron:  # a new array: handed over, not copied
             self._average = self.parts[0].mean = None
             return Weights(weights, bias)
-        return Weights(weights.copy(order="K"), bias.copy())
+        is_new = isinstance(weights, PairWeights)
+        return Weights(weights if is_new else weights.copy(order="K"), bias.copy())
 
     def is_at(self, snapshot: Weights) -> bool:
         """Whether the current weights equal those of a snapshot; False if there is more state."""
@@ -330,6 +335,7 @@ class Linear(CountedByScores):
     def state(self) -> State:
         """The state as arrays (problems, features), views if possible."""
         parts, before = self.parts, None
+        weights, bias = (parts[0].all_pairs(), parts[0].bias) if self.by_pairs else self.weights()
         sums = np.zeros((0, 0))
         if self.spec.averaging:
             sums = _joined([part.sums_by_problem() for part in parts])
@@ -341,7 +347,8 @@ class Linear(CountedByScores):
         with_cells = any(part.needs_cells for part in parts)
         cells, books = zip(*(part.own_state(with_cells) for part in parts), strict=True)
         return State(
-            *self.weights(),
+            weights,
+            bias,
             sums,
             np.concatenate([part.book[learn.BIAS_SUM] for part in parts]),
             np.concatenate([np.full(part.problems, part.clock) for part in parts]),
@@ -353,7 +360,11 @@ class Linear(CountedByScores):
     def restore(self, state: State) -> None:
         """Continue from a state; its arrays are copied."""
         self._average = None
-        self.n_features, first = state.weights.shape[1], 0
+        if isinstance(state.weights, PairWeights) and not self.by_pairs:
+            weights = np.asarray(state.weights).T
+            sums = np.zeros(weights.shape) if self.spec.averaging else np.zeros((0, 0))
+            state = replace(state, weights=weights, sums=sums)
+        self.n_features, first = state.n_features, 0
         for part in self.parts:
             part.restore(state, slice(first, first + part.problems))
             first += part.problems

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,14 @@ _BLOCK = 1 << 16  # numbers, half a megabyte of doubles
 NEVER = np.array([np.nan, np.nan, 0.0])  # a rule that never learns: no margin compares with NaN
 
 Visits = tuple[Examples, Array, Array]  # examples, the rows to visit, learning rates
-Scorer = tuple[Any, tuple[Any, ...], Array, Array]  # kernel, scratch, weights and biases
+Scorer = Callable[[Examples, Array], Array]  # the scores (rows, problems) of rows of an order
 
 
-class Part(ABC):
+class Part:
     """The problems that one kernel call trains together, and what they keep.
 
     There is one subclass for each way to keep it: :class:`LazyPart` for the perceptron,
+    :class:`rosenblatt.learners.pairs.PairPart` for that of many classes of text,
     :class:`rosenblatt.learners.cell_part.CellPart` for all other rules. Each has a `kernel` with
     its `arguments`, a `score_buffer` and the `scores` in it; `present` and `scorers` for the
     weights and their average; and `change`, `rescale`, `reserve`, `restart_average`, `own_state`,
@@ -98,9 +99,9 @@ class Part(ABC):
     def _used(self, array: Array) -> Array:
         return array if self.spec.dense else array[: self.n_features]
 
-    @abstractmethod
     def measured(self) -> tuple[Array, bool]:
         """The weights, and whether they are (problems, features)."""
+        raise NotImplementedError
 
     def mark(self) -> None:
         """Store the weights."""
@@ -227,7 +228,7 @@ class LazyPart(Part):
 
     def scorers(self, averaged: bool) -> Iterator[Scorer]:
         """What scores by the current weights or their average."""
-        yield self.kernel, self._scratch(), *self._now(averaged)
+        yield partial(scored, self.kernel, self._scratch(), *self._now(averaged))
 
     def _now(self, averaged: bool) -> tuple[Array, Array]:
         """The weights in their layout, and the biases; or the averages of both."""
@@ -304,7 +305,7 @@ class LazyPart(Part):
 
     def restore(self, state: State, places: slice) -> None:
         """Continue from the problems at `places` of a state; its arrays are copied."""
-        self.n_features = state.weights.shape[1]
+        self.n_features = state.n_features
         self.mean = None
         self.W = self._laid_out(state.weights[places], self.W.dtype)
         if self.spec.averaging and state.sums.size:
@@ -358,9 +359,10 @@ class BoundWalk:
         return sum(int(counts[learn.UPDATES]) for counts in self._counts)
 
 
-def scored(scorer: Scorer, examples: Examples, order: Array) -> Array:
+def scored(
+    kernel: Any, scratch: tuple[Any, ...], W: Array, bias: Array, examples: Examples, order: Array
+) -> Array:
     """The scores (rows, problems) of rows, by a walk that never learns."""
-    kernel, scratch, W, bias = scorer
     seen, book = np.empty((len(order), bias.size), W.dtype), np.zeros((learn.BOOK, bias.size))
     book[learn.BIAS] = bias
     weights, task, counts = (W, no_sums(W)), Task(), counts_of()

@@ -15,7 +15,8 @@ import numpy as np
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.protocol import Array
 
-_CHUNK = 4096  # rows scored at a time
+_CHUNK = 4096  # rows scored at a time, or fewer for many scores
+_MOST_SCORES = 1 << 22
 
 
 def module_of(array: Any) -> Any:
@@ -207,8 +208,9 @@ class CountedByScores:
     ) -> float:
         """The weight of the rows whose (scores, truth) pass a test; may stop beyond `enough`."""
         total, scores = 0.0, self._scorer(examples, averaged)
-        for start in range(0, len(rows), _CHUNK):
-            chunk = rows[start : start + _CHUNK]
+        size = max(64, min(_CHUNK, _MOST_SCORES // len(self.problems)))
+        for start in range(0, len(rows), size):
+            chunk = rows[start : start + size]
             passed = test(scores(chunk), examples.truth_of(chunk))
             total += float(examples.weights_of(chunk)[passed].sum())
             if total > enough:

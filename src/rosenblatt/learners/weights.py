@@ -14,9 +14,9 @@ from rosenblatt.rules.registry import rule_of
 
 
 class Weights(NamedTuple):
-    """Weights (problems, features) and biases (problems,)."""
+    """Weights (problems, features), or by pairs, and biases (problems,)."""
 
-    weights: Array
+    weights: Any
     bias: Array
 
 
@@ -33,6 +33,8 @@ class State:
     Attributes
     ----------
     weights, bias : arrays (problems, features) and (problems,)
+        Or the weights are a :class:`rosenblatt.learners.pairs.PairWeights`, and `sums` those of its
+        pairs.
     sums, bias_sums : arrays of the same shapes
         The averaging sums u; `sums` is empty if nothing is averaged.
     clock : array (problems,)
@@ -45,7 +47,7 @@ class State:
         The numbers of such a member, see :mod:`rosenblatt.rules.storage`; else empty.
     """
 
-    weights: Array
+    weights: Any
     bias: Array
     sums: Array
     bias_sums: Array
@@ -53,6 +55,11 @@ class State:
     before: Weights | None = None
     cells: Array = field(default_factory=lambda: np.zeros((0, 0, 0)))
     book: Array = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @property
+    def n_features(self) -> int:
+        """The number of features; weights by pairs are (features, classes)."""
+        return self.weights.shape[1 if isinstance(self.weights, np.ndarray) else 0]
 
     def in_columns(self, places: Array, n_features: int, base: Array | None) -> State:
         """The state of a learner of packed columns for all columns, of initial weights `base`."""

@@ -14,6 +14,7 @@ from rosenblatt.data.source import Source
 from rosenblatt.errors import OptionError
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Rows
+from rosenblatt.learners.pairs import PairWeights
 from rosenblatt.learners.problems import differ
 from rosenblatt.models.merge import merged
 from rosenblatt.models.model import Array, Model
@@ -41,7 +42,7 @@ class Compressed:
     @property
     def weights(self) -> int:
         """The number of nonzero weights."""
-        return int(np.count_nonzero(self.model.weights))
+        return int(np.count_nonzero(stored(self.model.weights)))
 
 
 def compress(
@@ -115,7 +116,9 @@ def _merged(model: Model, precision: str) -> tuple[Model, float]:
 def _in_order(model: Model) -> Model:
     """The model with sorted columns."""
     order = np.argsort(model.columns, kind="stable")
-    return replace(model, columns=model.columns[order], weights=model.weights[order])
+    is_listed = isinstance(model.weights, PairWeights)
+    weights = model.weights.take(order) if is_listed else model.weights[order]
+    return replace(model, columns=model.columns[order], weights=weights)
 
 
 def _measured(model: Model, test: _Test | None, bound: float = 0.0) -> Compressed:
@@ -128,11 +131,14 @@ class _Pruner:
 
     def __init__(self, model: Model, importance: Array) -> None:
         self.model, self.importance = model, importance
-        self.ranks = np.sort(importance[model.weights != 0])[::-1]
+        self.ranks = np.sort(importance[stored(model.weights) != 0])[::-1]
 
     def __call__(self, count: int) -> Model:
         least = math.inf if count == 0 else self.ranks[count - 1]
-        weights = np.where(self.importance >= least, self.model.weights, np.float32(0))
+        numbers = stored(self.model.weights)
+        weights: Any = np.where(self.importance >= least, numbers, np.float32(0))
+        if isinstance(self.model.weights, PairWeights):
+            weights = self.model.weights.with_values(weights)
         # Rounded again, as the largest weight, which sets the scale, may be pruned.
         weights = rounded(weights, self.model.precision)
         return replace(self.model, weights=weights).sparsified()
@@ -173,7 +179,14 @@ def _importance(model: Model, small: Model, test: _Test | None) -> Array:
             rows_with = np.maximum(scale[places], 1e-30) ** -2  # the scale is one over the size
     else:
         rows_with = np.ones(len(small.columns))
+    if isinstance(small.weights, PairWeights):
+        return np.abs(small.weights.values) * np.repeat(np.sqrt(rows_with), small.weights.counts)
     return np.abs(small.weights) * np.sqrt(rows_with)[:, None]
+
+
+def stored(weights: Any) -> Array:
+    """The numbers of weights that are stored: all of a matrix, or those of pairs."""
+    return weights.values if isinstance(weights, PairWeights) else weights
 
 
 class _Test:

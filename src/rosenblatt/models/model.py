@@ -18,6 +18,7 @@ from rosenblatt.data.features import Features
 from rosenblatt.errors import DataError, counted
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Rows
+from rosenblatt.learners.pairs import PairWeights
 from rosenblatt.learners.problems import decided, differ, own_scores
 from rosenblatt.models.calibration import Calibration
 from rosenblatt.models.explanation import Explanation, explained
@@ -41,7 +42,8 @@ class Model:
     columns : uint32 array (n,)
         The hashed columns that have weights.
     weights, bias : arrays (n, problems) and (problems,)
-        One problem for two classes, one per class for more; or one per pair of classes.
+        One problem for two classes, one per class for more; or one per pair of classes. The weights
+        of many classes of text are a :class:`rosenblatt.learners.pairs.PairWeights`.
     parameters : dict
         The settings of training.
     history : list of dict
@@ -78,7 +80,7 @@ class Model:
     classes: tuple[str, ...]
     features: Features
     columns: Array
-    weights: Array
+    weights: Any
     bias: Array
     parameters: dict[str, Any] = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
@@ -385,8 +387,13 @@ class Model:
 
     def sparsified(self) -> Model:
         """The model without zero weights and without state, which makes its file smaller."""
-        used = self.weights.any(axis=1)
-        return replace(self, columns=self.columns[used], weights=self.weights[used], state={})
+        if isinstance(self.weights, PairWeights):
+            places = np.flatnonzero(self.weights.counts)
+            weights: Any = self.weights.take(places)
+        else:
+            places = np.flatnonzero(self.weights.any(axis=1))
+            weights = self.weights[places]
+        return replace(self, columns=self.columns[places], weights=weights, state={})
 
 
 def rank_scores(scores: Array) -> Array:

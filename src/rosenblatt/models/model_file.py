@@ -14,6 +14,7 @@ from rosenblatt import rules
 from rosenblatt.data.features import Features
 from rosenblatt.errors import ModelFormatError
 from rosenblatt.kernels.fasttext import FastText
+from rosenblatt.learners.pairs import PairWeights
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.models import tensorfile
 from rosenblatt.models.calibration import Calibration
@@ -111,10 +112,13 @@ def _content(model: Model) -> tuple[Arrays, dict[str, Any]]:
     }
     # Differences modulo 2**32: those of sorted columns are small and compress to a quarter.
     arrays = {"columns": np.diff(model.columns, prepend=np.uint32(0)), "bias": model.bias}
-    if model.precision == "float32":
-        arrays["weights"] = model.weights
-    else:
-        arrays["weights"], arrays["scale"] = scaled(model.weights, model.precision)
+    weights = model.weights
+    if isinstance(weights, PairWeights):
+        about["pairs"] = len(weights.values)
+        arrays |= {"counts": weights.counts.astype(np.uint16), "numbers": weights.classes}
+    arrays["weights"] = getattr(weights, "values", weights)
+    if model.precision != "float32":
+        arrays["weights"], arrays["scale"] = scaled(weights, model.precision)
     arrays |= {f"state.{name}": array for name, array in model.state.items()}
     fasttext, head = model.features.fasttext, model.head
     if fasttext is not None:
@@ -172,7 +176,7 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
     if type(n) is not int or n < 0:
         raise ValueError(f"{n!r} is not a number of features")
 
-    def array(name: str, kind: Any, shape: tuple[int, ...]) -> Array:
+    def array(name: str, kind: Any, shape: Shape) -> Array:
         return decompressed(name, arrays[name], kind, shape)
 
     fasttext, head, width = about["features"].get("fasttext"), None, problems
@@ -195,9 +199,17 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
     precision = about["precision"]
     if precision not in PRECISIONS:
         raise ValueError(f"{precision!r} is not a precision")
-    weights = array("weights", precision, (n, width))
+    shape: Shape = (n, width)
+    places = None
+    if "pairs" in about:
+        shape = (about["pairs"],)
+        counts, places = array("counts", np.uint16, (n,)), array("numbers", np.uint16, shape)
+    weights: Any = array("weights", precision, shape)
     if precision != "float32":
-        weights = unscaled(weights, array("scale", np.float32, (width,)))
+        weights = unscaled(weights, array("scale", np.float32, (width,)), places)
+    if places is not None:
+        pointers = np.append(0, np.cumsum(counts, dtype=np.int64)).astype(np.uint64)
+        weights = PairWeights(pointers, places, weights, width).checked()
     if head is not None:
         head.check(weights, len(classes))
     bias = array("bias", np.float64, (problems,))
@@ -330,7 +342,7 @@ def check_size(name: str, coded: Array, kind: Any, shape: Shape) -> None:
         raise ValueError(f"{name} of shape {shape} cannot be in so small a file")
 
 
-def scaled(weights: Array, precision: str) -> tuple[Array, Array]:
+def scaled(weights: Any, precision: str) -> tuple[Array, Array]:
     """Weights in float16 or int8, and the largest absolute weight s of each problem.
 
     A float16 v stands for v·s, an int8 q for ± s·(q/127)², which is finer for small weights.
@@ -338,24 +350,37 @@ def scaled(weights: Array, precision: str) -> tuple[Array, Array]:
     >>> scaled(np.array([[4.0], [-1.0]], np.float32), "int8")[0].ravel().tolist()
     [127, -64]
     """
-    scale = np.abs(weights).max(axis=0, initial=0.0).astype(np.float32)
-    unit = weights / np.where(scale > 0, scale, 1.0)
+    if isinstance(weights, PairWeights):
+        scale = np.zeros(weights.n_classes, np.float32)
+        np.maximum.at(scale, weights.classes, np.abs(weights.values))
+        unit = weights.values / np.where(scale > 0, scale, 1.0)[weights.classes]
+    else:
+        scale = np.abs(weights).max(axis=0, initial=0.0).astype(np.float32)
+        unit = weights / np.where(scale > 0, scale, 1.0)
     if precision == "int8":
         return np.rint(127 * np.sign(unit) * np.sqrt(np.abs(unit))).astype(np.int8), scale
     return unit.astype(np.float16), scale
 
 
-def unscaled(numbers: Array, scale: Array) -> Array:
-    """The inverse of :func:`scaled`, in float32; raises ValueError if it is not finite."""
+def unscaled(numbers: Array, scale: Array, classes: Array | None = None) -> Array:
+    """The inverse of :func:`scaled`, in float32; raises ValueError if it is not finite.
+
+    Of pairs, these are the weights, and `classes` their classes.
+    """
     unit = numbers.astype(np.float32)
     if numbers.dtype == np.int8:
         unit /= np.float32(127)
         unit *= np.abs(unit)
-    weights: Array = unit * scale
+    weights: Array = unit * (scale if classes is None else scale[classes])
     expect("weights", weights, np.float32, numbers.shape)
     return weights
 
 
-def rounded(weights: Array, precision: str) -> Array:
+def rounded(weights: Any, precision: str) -> Any:
     """The weights, rounded as in a file of this precision."""
-    return weights if precision == "float32" else unscaled(*scaled(weights, precision))
+    if precision == "float32":
+        return weights
+    if isinstance(weights, PairWeights):
+        values = unscaled(*scaled(weights, precision), weights.classes)
+        return replace(weights, values=values)
+    return unscaled(*scaled(weights, precision))

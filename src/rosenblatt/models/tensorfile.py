@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from rosenblatt.atomic_files import atomic_write
 from rosenblatt.errors import DataError, ModelFormatError
+from rosenblatt.learners.pairs import PairWeights
 from rosenblatt.learners.weights import State
 from rosenblatt.rules.storage import BOOK
 from rosenblatt.training import Epoch
@@ -147,14 +148,39 @@ def epochs_from(history: list[dict[str, Any]]) -> list[Epoch]:
 def state_arrays(state: State, prefix: str) -> dict[str, Array]:
     """The state of a linear learner as arrays of a file."""
     names = (*_STATE, *(_OF_FAMILY if state.book.size else ()))
-    return {prefix + name: getattr(state, name) for name in names}
+    arrays = {prefix + name: getattr(state, name) for name in names}
+    return arrays | weights_arrays(state.weights, prefix)
+
+
+def weights_arrays(weights: Any, prefix: str) -> dict[str, Array]:
+    """Weights, which may be pairs, as arrays of a file."""
+    if not isinstance(weights, PairWeights):
+        return {f"{prefix}weights": weights}
+    lists = {f"{prefix}pointers": weights.pointers, f"{prefix}classes": weights.classes}
+    return lists | {f"{prefix}weights": weights.values}
+
+
+def weights_from(arrays: Arrays, prefix: str, problems: int) -> Any:
+    """The inverse of :func:`weights_arrays`; raises ValueError if the pairs do not fit."""
+    if f"{prefix}pointers" not in arrays:
+        return arrays[f"{prefix}weights"]
+    pointers, classes = arrays[f"{prefix}pointers"], arrays[f"{prefix}classes"]
+    return PairWeights(pointers, classes, arrays[f"{prefix}weights"], problems).checked()
 
 
 def state_from(arrays: Arrays, prefix: str, problems: int) -> State:
     """The inverse of :func:`state_arrays`; raises ValueError if shapes do not fit."""
     names = (*_STATE, *(_OF_FAMILY if f"{prefix}book" in arrays else ()))
     entries: dict[str, Any] = {name: arrays[prefix + name] for name in names}
-    sums, shape = entries["sums"], (problems, entries["weights"].shape[1])
+    weights, sums = weights_from(arrays, prefix, problems), entries["sums"]
+    if isinstance(weights, PairWeights):
+        if len(sums) not in (0, len(weights.values)):
+            raise ValueError("there are not as many sums as weights")
+        for name, array in entries.items():
+            size = array.shape if name in ("weights", "sums") else (problems,)
+            expect(name, array, np.floating, size)
+        return State(**entries | {"weights": weights})
+    shape = (problems, weights.shape[1])
     averages = sums.size > 0 or sums.shape == shape
     shapes: dict[str, Any] = {"weights": shape, "sums": shape if averages else (0, 0)}
     if "book" in entries:

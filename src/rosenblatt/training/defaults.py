@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.kernels.measures import squared_lengths
+from rosenblatt.learners import MANY_CLASSES
 from rosenblatt.learners.examples import Examples
 
 GAINS = 2.0  # the threshold: how many updates by a typical row it takes to pass it
@@ -29,7 +30,6 @@ TABLE_EPOCHS = 16
 MIXED_UPDATES = 4.0  # the threshold for text on shards, in updates as they are mixed
 ENOUGH_HELD_OUT = 40_000  # rows; fewer cannot tell one number of epochs from another
 USUAL_EPOCHS = 5  # of a fit by default, on many rows
-MANY_CLASSES = 32  # of text, which learn jointly from here on
 MOST_CELLS = 36_000_000  # weights, a class and a column each, that decide on the bits of columns
 SHORT_TEXTS = 500.0  # bytes; pieces of words pay where texts are no longer, on average
 LIFTS = ("none", "knots", "pairs")  # of a table, the simple ones first
@@ -208,7 +208,7 @@ def analyzer_of(mean_length: float, n_classes: float) -> str:
 
 
 def bits_of(n_classes: float) -> int:
-    """The bits of the columns of texts: fewer for many classes, as each column has their weights.
+    """The bits of the columns of texts where each has a weight for every class: fewer for many.
 
     >>> [bits_of(n_classes) for n_classes in (2, 20, 87, 522)]
     [22, 22, 18, 16]
