@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rosenblatt import train
 from rosenblatt.data import Column, Features
 from rosenblatt.data.lifting import lifted
 from rosenblatt.kernels.text import GRAM, column, mix, named_seed
-from rosenblatt.lifts.best_pairs import best_pairs
+from rosenblatt.lifts.best_pairs import best_pairs, best_triples
 from rosenblatt.lifts.columns import LiftedColumn
 from rosenblatt.lifts.tables import TableLift
 
@@ -196,3 +197,43 @@ def test_a_lift_of_columns_that_the_features_lack_is_refused():
     plain["lift"]["columns"][0]["name"] = "elsewhere"
     with pytest.raises(ValueError, match="elsewhere"):
         Features.from_json(plain)
+
+
+def test_columns_that_matter_only_three_together_are_crossed():
+    generator = np.random.default_rng(5)
+    x = generator.normal(size=(3000, 6))
+    odd = (x[:, 1] * x[:, 2] * x[:, 4] > 0) ^ (generator.random(3000) < 0.05)
+    frame = {f"x{i}": x[:, i].tolist() for i in range(6)}
+    frame["kind"] = np.where(odd, "odd", "even").tolist()
+    part = {name: cells[:2000] for name, cells in frame.items()}
+    new = {name: cells[2000:] for name, cells in frame.items()}
+    model = train(part, label="kind")
+    lift = model.features.lift
+    assert lift.triples == ((1, 2, 4),)
+    assert model.score(new, new["kind"]) > 0.8
+    assert next(iter(model.parameters["importance"])) == "x1 × x2 × x4"
+    assert TableLift.from_json(lift.to_json()) == lift
+    row = {name: cells[0] for name, cells in new.items() if name != "kind"}
+    explanation = model.explain(row)
+    assert "x1 × x2 × x4" in explanation.features
+    assert explanation.scores[0] == pytest.approx(model.decision_function([row])[0], abs=1e-4)
+    names = model.features.names(model.table(part), model.columns.tolist())
+    assert any(name.count(" × ") == 2 for name in names.values())
+
+
+def test_no_triple_is_found_in_noise_or_where_two_columns_say_it():
+    generator = np.random.default_rng(6)
+    sides = generator.integers(0, 2, (20, 4000)).astype(np.float32)
+    noise = generator.integers(0, 3, 4000)
+    pair = (sides[0] + sides[1]).astype(int) % 2
+    assert best_triples(sides, noise) == best_triples(sides, pair) == []
+    assert best_triples(sides[:, :300], pair[:300]) == []  # too few rows to tell
+
+
+@pytest.mark.parametrize(
+    "triples", [[[0, 1]], [[0, 2, 1]], [[0, 1, 9]], [[0, 1, True]], [[0, 0, 1]]]
+)
+def test_damaged_triples_are_refused(triples):
+    plain = TableLift.fit({name: np.arange(9.0) for name in "abc"}, {}).to_json()
+    with pytest.raises(ValueError, match=r"triples|unpack"):
+        TableLift.from_json(plain | {"triples": triples})

@@ -205,10 +205,7 @@ class Features:
             rows, owners = self._cells(table).rows, np.tile(np.arange(len(names)), table.num_rows)
         else:
             rows, owners = self._lifted(straight, owners=True)
-            names += [
-                self.lift.owner(number)
-                for number in range(len(self.lift.columns) + len(self.lift.pairs))
-            ]
+            names += self.lift.owners
         numbers = {name: i for i, name in enumerate(dict.fromkeys(names))}
         return list(numbers), rows, np.array([numbers[name] for name in names], np.int64)[owners]
 

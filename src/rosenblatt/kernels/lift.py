@@ -5,7 +5,7 @@ resolutions that take every 4th, 16th, ... knot. In pairs a number is in one of 
 intervals, near two knots of 4, 8, ... intervals, and at the finest of these levels in one interval,
 unless all its values are knots. A category is its hash at all levels, and so is a missing number,
 which is near no knot. A pair has an entry for each two parts that a row is near, the product of
-their shares. The value that most rows have in a column is in no pair: what it would add the other
+their shares; a triple has such entries for intervals, of 2 and of 4. The value that most rows have in a column is in no pair: what it would add the other
 column has by itself.
 
 Two columns' parts a and b are hashed to the lowest bits of ``mix(a·K + b)``, K as for n-grams.
@@ -21,6 +21,7 @@ from rosenblatt.kernels.jit import inlined, kernel
 from rosenblatt.kernels.text import GRAM, mixed
 
 KNOT = 64  # added to resolutions, to tell them from levels
+TRIPLE_LEVELS = 2  # of intervals at which three columns are crossed
 STRIDE_BITS = 2  # a coarser resolution takes every 4th knot of the next finer one
 
 
@@ -43,6 +44,7 @@ class Plan(NamedTuple):
     curves: np.ndarray  # as the knots: those of curves
     curve_ends: np.ndarray  # int64
     pairs: np.ndarray  # int64 (pairs, 2)
+    triples: np.ndarray  # int64 (triples, 3)
 
 
 @inlined
@@ -92,10 +94,10 @@ def lift_rows(
     """Write rows: their straight entries times ``units[0]``, then knots, then pairs.
 
     `parts` and `shares` are scratch (columns, levels, 2). `owners`, unless empty, gets the number
-    of the straight entry, column or pair of each entry: straight entries, columns, then pairs.
+    of the straight entry, column, pair or triple of each entry, which are numbered in that order.
     """
     seeds, source, absent, usual, levels, is_binned, knots, knot_ends = plan[:8]
-    resolutions, curves, curve_ends, pairs = plan[8:]
+    resolutions, curves, curve_ends, pairs, triples = plan[8:]
     n, m, d = straight.shape[0], straight.shape[1], seeds.size
     end = 0
     for row in range(n):
@@ -154,5 +156,21 @@ def lift_rows(
                         end += 1
             if owners.size > 0:
                 owners[start:end] = m + d + p
+        for t in range(triples.shape[0]):
+            a, b, c = triples[t, 0], triples[t, 1], triples[t, 2]
+            start = end
+            for level in range(min(TRIPLE_LEVELS, max(levels[a], levels[b], levels[c]))):
+                one, two = min(level, levels[a] - 1), min(level, levels[b] - 1)
+                three = min(level, levels[c] - 1)
+                for side in range(8):
+                    i, j, k = side >> 2, (side >> 1) & 1, side & 1
+                    share = shares[a, one, i] * shares[b, two, j] * shares[c, three, k]
+                    if share > 0.0:
+                        pair = hashed_pair(parts[a, one, i], parts[b, two, j])
+                        hashed = hashed_pair(pair, parts[c, three, k])
+                        columns[end], out[end] = hashed & mask, share * units[2]
+                        end += 1
+            if owners.size > 0:
+                owners[start:end] = m + d + pairs.shape[0] + t
         indptr[row + 1] = end
     return end

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -11,9 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rosenblatt.kernels.lift import STRIDE_BITS, Plan, hashed_pair, hashed_part, lift_rows
+from rosenblatt.kernels.lift import (
+    STRIDE_BITS,
+    TRIPLE_LEVELS,
+    Plan,
+    hashed_pair,
+    hashed_part,
+    lift_rows,
+)
 from rosenblatt.kernels.text import Rows, column, named_seed
-from rosenblatt.lifts.best_pairs import best_pairs, frequent
+from rosenblatt.lifts.best_pairs import MOST_TRIPLES, best_pairs, best_triples, frequent
 from rosenblatt.lifts.columns import LiftedColumn, finite
 
 Array = npt.NDArray[Any]
@@ -44,6 +51,8 @@ class TableLift:
         The numbers that vary, and the categories.
     pairs : tuple of pairs of int
         The columns that are crossed, by their places in `columns`.
+    triples : tuple of three int
+        The columns that matter only three together, as far as the sample tells.
     units : three floats
         What the straight entries, those of knots and those of pairs are multiplied by: the blocks
         have equal lengths (root mean square), or knots half of it beside pairs; together 1.
@@ -58,6 +67,7 @@ class TableLift:
 
     columns: tuple[LiftedColumn, ...]
     pairs: tuple[tuple[int, int], ...] = ()
+    triples: tuple[tuple[int, int, int], ...] = ()
     units: tuple[float, ...] = (1.0, 1.0, 1.0)
 
     @classmethod
@@ -118,7 +128,21 @@ class TableLift:
             crossed = [pair for pair in best if {*pair} <= {*others}]
             costs = lift._costs(crossed, numbers, categories)
             crossed = crossed[: int(np.searchsorted(np.cumsum(costs), _MOST_ENTRIES[finer]))]
-        return replace(lift, pairs=tuple(sorted(crossed[:MOST_PAIRS])))
+        triples: list[tuple[int, int, int]] = []
+        if labels is not None:
+            sides = [lift._side(i, numbers, categories) for i in others]
+            chosen = best_triples(np.array(sides), labels[:_MOST_ROWS])
+            triples = [(others[a], others[b], others[c]) for a, b, c in chosen]
+        return replace(lift, pairs=tuple(sorted(crossed[:MOST_PAIRS])), triples=tuple(triples))
+
+    def _side(self, number: int, numbers: Any, categories: Any) -> Array:
+        """On which side of its middle a number is, or whether a category is the usual one."""
+        c = self.columns[number]
+        if not c.is_number:
+            return (frequent(categories[c.name][0][:_MOST_ROWS]) == 0).astype(np.float32)
+        knots = c.level(0)
+        middle = knots[len(knots) // 2] if len(knots) > 2 else (knots[0] + knots[-1]) / 2
+        return (numbers[c.name][:_MOST_ROWS] >= middle).astype(np.float32)
 
     def _costs(self, pairs: Sequence[tuple[int, int]], numbers: Any, categories: Any) -> Array:
         """About how many entries of a row each pair makes."""
@@ -171,7 +195,7 @@ class TableLift:
         levels = [c.levels for c in self.columns]
         sides = [1 + c.is_number for c in self.columns]
         crossed = sum(max(levels[a], levels[b]) * sides[a] * sides[b] for a, b in self.pairs)
-        most = n * (m + near + crossed)
+        most = n * (m + near + crossed + 8 * TRIPLE_LEVELS * len(self.triples))
         columns, out = np.empty(most, np.uint32), np.empty(most, np.float32)
         by = np.empty(most if owners else 0, np.int32)
         indptr = np.zeros(n + 1, np.uint64)
@@ -216,6 +240,7 @@ class TableLift:
             np.array([x for curve in curves for x in curve], np.float64),
             np.cumsum([0, *map(len, curves)]).astype(np.int64),
             np.array(self.pairs, np.int64).reshape(-1, 2),
+            np.array(self.triples, np.int64).reshape(-1, 3),
         )
 
     def knot_names(self, bits: int) -> dict[int, str]:
@@ -243,32 +268,47 @@ class TableLift:
             near = [c.parts(level) for level in range(c.levels if c.is_number else 0)]
             joined = [(np.append(h, codes), [*n, *coded]) for h, n in near]
             parts.append(joined or [(codes, coded)])
-        for a, b in self.pairs:
-            for level in range(max(len(parts[a]), len(parts[b]))):
-                one, named = parts[a][min(level, len(parts[a]) - 1)]
-                other, others = parts[b][min(level, len(parts[b]) - 1)]
-                hashes = hashed_pair(one[:, None], other) & np.uint64((1 << bits) - 1)
-                for i, j in np.argwhere(np.isin(hashes, sought)).tolist():
-                    names[int(hashes[i, j])] = f"{named[i]} × {others[j]}"
+        for hashes, layers in self._hashed(parts, bits):
+            for place in np.argwhere(np.isin(hashes, sought)).tolist():
+                named = [spelled[at] for (_, spelled), at in zip(layers, place, strict=True)]
+                names[int(hashes[tuple(place)])] = " × ".join(named)
         return names
 
     def hashes_of_pairs(self, bits: int) -> list[int]:
-        """The hashed columns of all pairs of numbers."""
-        hashes: set[int] = set()
-        for pair in self.pairs:
-            one, other = (self.columns[at] for at in pair)
-            for level in range(max(one.levels, other.levels)):
-                if one.is_number and other.is_number:
-                    a, b = (c.parts(min(level, c.levels - 1))[0] for c in (one, other))
-                    grid = hashed_pair(a[:, None], b) & np.uint64((1 << bits) - 1)
-                    hashes.update(grid.ravel().tolist())
-        return list(hashes)
+        """The hashed columns of all pairs of numbers, and triples of them."""
+        parts = [[c.parts(level) for level in range(c.is_number * c.levels)] for c in self.columns]
+        return [at for hashes, _ in self._hashed(parts, bits) for at in hashes.ravel().tolist()]
+
+    def _hashed(self, parts: Sequence[Any], bits: int) -> Iterator[tuple[Array, list[Any]]]:
+        """The hashed columns of pairs and triples at each level, and the parts that they are of.
+
+        `parts` are the hashes and names of each column's parts at its levels; a pair or triple with
+        a column without parts is left out.
+        """
+        for crossed in (*self.pairs, *self.triples):
+            levels = max(len(parts[c]) for c in crossed)
+            for level in range(levels if len(crossed) == 2 else min(levels, TRIPLE_LEVELS)):
+                if not all(parts[c] for c in crossed):
+                    continue
+                layers = [parts[c][min(level, len(parts[c]) - 1)] for c in crossed]
+                hashes = layers[0][0]
+                for part, _ in layers[1:]:
+                    hashes = hashed_pair(hashes[..., None], part)
+                yield hashes & np.uint64((1 << bits) - 1), layers
 
     def owner(self, number: int) -> str:
-        """The name of a column, or of a pair ``a × b``: those come after the columns."""
+        """The name of a column, a pair ``a × b`` or a triple, which are numbered in that order."""
         if number < len(self.columns):
             return self.columns[number].name
-        return " × ".join(self.columns[c].name for c in self.pairs[number - len(self.columns)])
+        crossed = [*self.pairs, *self.triples][number - len(self.columns)]
+        return " × ".join(self.columns[c].name for c in crossed)
+
+    @property
+    def owners(self) -> list[str]:
+        """The names of all columns, pairs and triples."""
+        return [
+            self.owner(i) for i in range(sum(map(len, (self.columns, self.pairs, self.triples))))
+        ]
 
     def to_json(self) -> dict[str, Any]:
         """The lift as JSON data."""
@@ -285,11 +325,18 @@ class TableLift:
         try:
             columns = tuple(LiftedColumn.from_json(c) for c in plain["columns"])
             pairs, units = tuple((a, b) for a, b in plain["pairs"]), finite(plain["units"])
+            triples = tuple((a, b, c) for a, b, c in plain["triples"])
         except (KeyError, TypeError) as error:
             raise ValueError(f"the lift cannot be read: {error!r}") from None
-        sound = all(type(a) is type(b) is int and 0 <= a < b < len(columns) for a, b in pairs)
-        if not sound or len(pairs) > MOST_PAIRS:
-            raise ValueError("the pairs are not pairs of columns")
+        d = len(columns)
+        for crossed, most in ((pairs, MOST_PAIRS), (triples, MOST_TRIPLES)):
+            whole = all(type(c) is int for numbers in crossed for c in numbers)
+            if not whole or len(crossed) > most:
+                raise ValueError("the pairs or triples are not numbers of columns, or too many")
+            for numbers in crossed:
+                low, high = min(numbers), max(numbers)
+                if low < 0 or high >= d or list(numbers) != sorted({*numbers}):
+                    raise ValueError("the pairs or triples are not those of columns")
         if len(units) != 3 or min(units) < 0:
             raise ValueError("there are three units, none below zero")
-        return cls(columns, pairs, units)
+        return cls(columns, pairs, triples, units)

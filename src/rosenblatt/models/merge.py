@@ -52,7 +52,7 @@ def merged(model: Model, tolerance: float) -> Merged:
     for name in (each.name for each in model.features.columns):
         hashes.update([column([f"{name}="], bits), column([f"{name}=?"], bits)])
     largest = max((float(np.abs(curve).max()) for curve in curves.values()), default=0.0)
-    paired = {c for pair in lift.pairs for c in pair}
+    paired = {c for crossed in (*lift.pairs, *lift.triples) for c in crossed}
     columns, moved, gone = list[LiftedColumn](), dict[int, Array](), set[int]()
     bound = np.zeros(model.weights.shape[1])
     for number, c in enumerate(lift.columns):

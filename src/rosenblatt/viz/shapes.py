@@ -82,9 +82,10 @@ class ShapeDisplay(Display):
         table = table.take(np.arange(0, table.num_rows, step))
         parts = contributions(model, table)
         sizes = parts.importance
-        chosen = list(sizes)[:top] if names is None else list(names)
+        drawable = [name for name in sizes if name.count(" × ") < 2]
+        chosen = drawable[:top] if names is None else list(names)
         for name in chosen:
-            if name not in sizes:
+            if name not in drawable:
                 raise ValueError(f"{name!r} is not a column or pair of the model")
         means = dict(zip(parts.names, parts.values.mean(axis=0), strict=True))
         shapes = [_shape(model, table, name, sizes[name], means[name]) for name in chosen]
