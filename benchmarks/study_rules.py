@@ -2,11 +2,11 @@
 
     python -m benchmarks.study_rules [--rows 600] [--step 3] [--texts FOLDER] [--results FILE]
 
-Every third table of :mod:`benchmarks.tables` (fold 0, whose rows also chose other defaults), and the
-corpora in FOLDER (``NAME.train.tsv``, made by :mod:`benchmarks.corpora`): two thirds of at most so
-many rows are learned from, the others tested on. Each rule has its default parameters, and the
-epochs that held-out rows decide or a single one. Log losses are those of probabilities from
-held-out rows. FILE, of lines of JSON, is gone on with.
+Every third table of :mod:`benchmarks.tables` (fold 0, whose rows also chose other defaults), and
+the corpora in FOLDER (``NAME.train.tsv``, made by :mod:`benchmarks.corpora`): two thirds of at
+most so many rows are learned from, the others tested on. Each rule has its default parameters,
+and the epochs that held-out rows decide or a single one. Log losses are those of probabilities
+from held-out rows. FILE, of lines of JSON, is gone on with.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ resolutions that take every 4th, 16th, ... knot. In pairs a number is in one of 
 intervals, near two knots of 4, 8, ... intervals, and at the finest of these levels in one interval,
 unless all its values are knots. A category is its hash at all levels, and so is a missing number,
 which is near no knot. A pair has an entry for each two parts that a row is near, the product of
-their shares; a triple has such entries for intervals, of 2 and of 4. The value that most rows have in a column is in no pair: what it would add the other
-column has by itself.
+their shares; a triple has such entries for intervals, of 2 and of 4. The value that most rows
+have in a column is in no pair: what it would add the other column has by itself.
 
 Two columns' parts a and b are hashed to the lowest bits of ``mix(a·K + b)``, K as for n-grams.
 """
