@@ -29,6 +29,8 @@ LONG_RUNS = "Long runs"
 # that decide the weights (and are recorded in the model), and those about the run.
 FEATURE, PARSING, SETTING, RUN = "feature", "parsing", "setting", "run"
 PROGRAM_MEMORY = 256 << 20  # with what is read ahead, but without weights and rows
+# What may be written for None, which is decided by the data, or nothing.
+_WORDS_FOR_NONE = {"rule": "auto", "multiclass": "auto", "calibrate": "none"}
 _DEEP = " " * 8  # the indentation of an option's text in a docstring
 
 
@@ -419,11 +421,9 @@ class TrainOptions:
         if self.order is not None:
             object.__setattr__(self, "order", tuple(map(str, self.order)))
             object.__setattr__(self, "ordered", True)
-        for name in ("rule", "multiclass"):
-            if getattr(self, name) == "auto":
-                object.__setattr__(self, name, None)  # training/defaults.py says what it is
-        if self.calibrate == "none":
-            object.__setattr__(self, "calibrate", None)
+        for name, word in _WORDS_FOR_NONE.items():
+            if getattr(self, name) == word:
+                object.__setattr__(self, name, None)
         for entry in fields(self):
             name, option = entry.name, option_of(entry)
             value = getattr(self, name)

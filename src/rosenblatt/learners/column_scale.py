@@ -30,7 +30,7 @@ from rosenblatt.kernels.rows import Csr, Dense
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.problems import module_of
 from rosenblatt.learners.protocol import Array
-from rosenblatt.learners.weights import Weights, row_products
+from rosenblatt.learners.weights import Weights
 
 UNUSUAL = 16.0  # times the median of sparse columns
 MOST = 1e140  # in a stream, so that no square of a sum overflows
@@ -106,11 +106,11 @@ class ColumnScale:
     def fold(self, weights: Array, bias: Array) -> Weights:
         """The weights and biases, for the columns as given, of those for scaled columns."""
         whole = weights * self.factors
-        return Weights(whole.astype(weights.dtype), bias - row_products(whole, self.centre))
+        return Weights(whole.astype(weights.dtype), bias - _row_products(whole, self.centre))
 
     def unfold(self, weights: Array, bias: Array) -> Weights:
         """The weights and biases for scaled columns of those for the columns as given."""
-        moved = bias + row_products(weights, self.centre)
+        moved = bias + _row_products(weights, self.centre)
         divisors = np.where(self.factors > 0, self.factors, np.inf)
         return Weights((weights / divisors).astype(weights.dtype), moved)
 
@@ -237,3 +237,9 @@ class RunningScale:
         offset = self.scale.centre - self.first
         deviations = squared / total - 2 * offset * moved / total + offset * offset
         return float(np.maximum(deviations, 0.0) @ self.scale.factors**2)
+
+
+def _row_products(weights: Array, column: Array) -> Array:
+    """``weights @ column``, each sum in the same order whatever the number of rows."""
+    products: Array = np.multiply(weights, column, order="C").sum(axis=1)
+    return products

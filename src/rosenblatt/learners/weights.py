@@ -20,12 +20,6 @@ class Weights(NamedTuple):
     bias: Array
 
 
-def row_products(weights: Array, column: Array) -> Array:
-    """``weights @ column``, each sum in the same order whatever the number of rows."""
-    products: Array = np.multiply(weights, column, order="C").sum(axis=1)
-    return products
-
-
 @dataclass(frozen=True)
 class State:
     """The state of a linear learner, as plain arrays.
