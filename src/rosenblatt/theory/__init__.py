@@ -34,8 +34,7 @@ _ROOMS = {
         "nonseparable_bounds", "novikoff_bound", "padding_bound",
     ),
     "bounds.risk": (
-        "RiskReport", "empirical_risk", "holdout_interval", "leave_one_out", "online_to_batch",
-        "risk_report", "vc_bound",
+        "RiskReport", "empirical_risk", "holdout_interval", "risk_report", "vc_bound",
     ),
     "bounds.run_certificates": ("RunCertificate", "cycle_certificate", "run_certificate"),
     "checker.certificate": ("Certificate", "CertificateSet", "CertificateSource", "Combination"),

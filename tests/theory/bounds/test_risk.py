@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +9,6 @@ from scipy.stats import binom, binomtest
 from rosenblatt.theory import (
     empirical_risk,
     holdout_interval,
-    leave_one_out,
-    online_to_batch,
     risk_report,
     vc_bound,
 )
@@ -77,12 +74,6 @@ def test_the_holdout_interval_covers_the_truth_as_often_as_it_says():
     assert covered >= 0.95
 
 
-def test_online_and_leave_one_out_divide_mistakes_by_rows():
-    assert online_to_batch(20, 199) == 0.1
-    assert leave_one_out(20, 199) == 0.1
-    assert leave_one_out(20, 199, radius=2.0, margin=1.0) == 4 / 200
-
-
 def test_a_report_puts_training_beside_validation_and_says_which_to_believe():
     X, y = data(200)
     X_val, y_val = data(100, flip=10, seed=1)
@@ -93,7 +84,7 @@ def test_a_report_puts_training_beside_validation_and_says_which_to_believe():
     assert "Too low" in report["training"].remark
     assert "VC bound" in str(report)
     with pytest.raises(KeyError):
-        report["online to batch"]
+        report["leave one out"]
 
 
 def test_too_few_validation_rows_are_not_to_be_believed():
@@ -110,21 +101,6 @@ def test_a_bound_worse_than_guessing_is_called_vacuous():
     shown = str(risk_report(Threshold(), *few, *few))
     assert "VACUOUS: not below" in shown
     assert "most frequent class" in shown
-
-
-def test_perceptron_estimates_appear_where_they_apply():
-    X, y = data(200)
-    one_pass = risk_report(Threshold(n_updates_=12, n_iter_=1), X, y, X, y)
-    assert one_pass["online to batch"].value == 12 / 201
-    trained = risk_report(Threshold(n_updates_=12, n_iter_=3), X, y, X, y)
-    assert trained["leave one out"].value <= 12 / 201
-    with pytest.raises(KeyError):
-        trained["online to batch"]
-    wrong = SimpleNamespace(
-        predict=lambda X: np.zeros(len(X), dtype=int), n_features_in_=1, n_updates_=5, n_iter_=1
-    )
-    names = [e.name for e in risk_report(wrong, X, y, X, y).estimates]
-    assert "leave one out" not in names
 
 
 def test_three_classes_have_no_vc_bound_of_two():

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
-from rosenblatt.theory.bounds.geometry import radius
 from rosenblatt.theory.checker.report import Reported
-from rosenblatt.theory.margin.max_margin import max_margin
 
 
 def empirical_risk(y: Any, predicted: Any, loss: Any = None, classes: Any = None) -> float:
@@ -92,37 +90,6 @@ def holdout_interval(errors: int, n: int, confidence: float = 0.95) -> tuple[flo
     low = float(betaincinv(errors, n - errors + 1, tail)) if errors > 0 else 0.0
     high = float(betaincinv(errors + 1, n - errors, 1.0 - tail)) if errors < n else 1.0
     return low, high
-
-
-def online_to_batch(mistakes: int, n: int) -> float:
-    """The expected error of a random iterate of one pass: ``E[M]/(n + 1)``.
-
-    One of the n + 1 weight vectors of a pass over n independent rows, drawn at random, errs on a
-    new row with this probability, in expectation. N. Littlestone (1989), From on-line to
-    batch learning; N. Cesa-Bianchi, A. Conconi, C. Gentile (2004).
-
-    Examples
-    --------
-    >>> online_to_batch(mistakes=30, n=299)
-    0.1
-    """
-    return mistakes / (n + 1)
-
-
-def leave_one_out(mistakes: int, n: int, radius: float = math.inf, margin: float = 0.0) -> float:
-    """The expected error after training to zero mistakes: ``min(k, (R/γ)²)/(n + 1)``.
-
-    Leaving out a row that is never mistaken does not change the result, so at most k of the n + 1
-    leave-one-out runs err, where k is the number of mistakes until all n + 1 rows are separated.
-    Y. Freund, R. Schapire (1999), corollary 1. Here k and γ are those of n rows.
-
-    Examples
-    --------
-    >>> leave_one_out(mistakes=4, n=99, radius=5.438, margin=0.2685)
-    0.04
-    """
-    bound = (radius / margin) ** 2 if margin > 0 else math.inf
-    return min(float(mistakes), bound) / (n + 1)
 
 
 @dataclass(frozen=True)
@@ -213,8 +180,7 @@ def risk_report(
     Parameters
     ----------
     estimator
-        A fitted classifier with scikit-learn's interface. ``n_updates_`` and ``n_iter_`` are used
-        where it has them.
+        A fitted classifier with scikit-learn's interface.
     X, y
         The rows it was trained on.
     X_val, y_val
@@ -222,8 +188,7 @@ def risk_report(
     confidence : float
         The confidence of intervals and bounds.
 
-    The report has the estimates ``training``, ``validation``, ``VC bound`` (two classes), and, for
-    perceptrons, ``online to batch`` (one pass) and ``leave one out`` (no mistake at the end).
+    The report has the estimates ``training``, ``validation`` and, of two classes, ``VC bound``.
 
     Examples
     --------
@@ -244,13 +209,6 @@ def risk_report(
     ]
     if len(np.unique(np.asarray(y))) == 2:
         estimates.append(_vc(estimator, train, n, guessing, confidence))
-    updates = getattr(estimator, "n_updates_", None)
-    if updates is not None and getattr(estimator, "n_iter_", None) == 1:
-        value = online_to_batch(int(updates), n)
-        remark = "In expectation, for weights drawn at random from the one pass."
-        estimates.append(RiskEstimate("online to batch", value, None, value >= guessing, remark))
-    if updates is not None and train == 0.0 and len(np.unique(np.asarray(y))) == 2:
-        estimates.append(_leave_one_out(estimator, X, y, int(updates), n, guessing))
     return RiskReport(tuple(estimates), guessing)
 
 
@@ -276,16 +234,6 @@ def _vc(estimator: Any, train: float, n: int, guessing: float, confidence: float
     value = vc_bound(train, n, dimension, confidence)
     remark = f"Upper bound, {confidence:.0%}, for any data; dimension {dimension:,}."
     return RiskEstimate("VC bound", value, None, value >= guessing, remark)
-
-
-def _leave_one_out(
-    estimator: Any, X: Any, y: Any, updates: int, n: int, guessing: float
-) -> RiskEstimate:
-    offset = bool(getattr(estimator, "fit_intercept", True))
-    margin = max_margin(X, y, fit_intercept=offset).lower
-    value = leave_one_out(updates, n, radius(X, 1.0 if offset else None), max(margin, 0.0))
-    remark = "In expectation, for training until nothing is mistaken."
-    return RiskEstimate("leave one out", value, None, value >= guessing, remark)
 
 
 def _check_confidence(confidence: float) -> None:
