@@ -88,3 +88,12 @@ def test_options_without_effect_or_against_each_other_are_refused(values):
 def test_labels_in_the_place_of_their_name_are_refused():
     with pytest.raises(OptionError, match=r"TableClassifier\(\).fit\(frame, y\)"):
         TrainOptions(label=np.array(["a", "b"]))
+
+
+def test_auto_names_the_default_and_the_rule_of_a_single_pass():
+    assert TrainOptions(rule="auto", epochs=1).rule == "arow"
+    assert TrainOptions(rule="auto").rule == "perceptron"
+    assert TrainOptions(multiclass="auto").multiclass is None
+    frame = {"x": [1.0, 2.0, 3.0] * 9, "label": ["a", "b", "c"] * 9}
+    assert train(frame, rule="auto", epochs=1).parameters["rule"] == "arow"
+    assert train(frame, rule="auto", multiclass="auto", epochs=2).weights.shape[1] == 3

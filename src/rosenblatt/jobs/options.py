@@ -30,7 +30,7 @@ LONG_RUNS = "Long runs"
 FEATURE, PARSING, SETTING, RUN = "feature", "parsing", "setting", "run"
 PROGRAM_MEMORY = 256 << 20  # with what is read ahead, but without weights and rows
 # What may be written for None, which is decided by the data, or nothing.
-_WORDS_FOR_NONE = {"rule": "auto", "multiclass": "auto", "calibrate": "none"}
+_WORDS_FOR_NONE = {"multiclass": "auto", "calibrate": "none"}
 _DEEP = " " * 8  # the indentation of an option's text in a docstring
 
 
@@ -267,8 +267,8 @@ class TrainOptions:
     )
     rule: str | None = _option(
         SETTING, LEARNING,
-        "The learning rule: auto (default), which is the perceptron, arow, pa1, scw1:C=0.5, ...; "
-        "see rosenblatt.compare.",
+        "The learning rule: perceptron (default), arow, pa1, scw1:C=0.5, ...; auto: arow for a "
+        "single epoch, else the perceptron. See rosenblatt.compare.",
     )
     threshold: float | None = _option(
         SETTING, LEARNING,
@@ -421,6 +421,10 @@ class TrainOptions:
         if self.order is not None:
             object.__setattr__(self, "order", tuple(map(str, self.order)))
             object.__setattr__(self, "ordered", True)
+        if self.rule == "auto":
+            from rosenblatt.training.defaults import auto_rule
+
+            object.__setattr__(self, "rule", auto_rule(self.epochs))
         for name, word in _WORDS_FOR_NONE.items():
             if getattr(self, name) == word:
                 object.__setattr__(self, name, None)

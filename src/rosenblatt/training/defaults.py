@@ -307,6 +307,17 @@ def options_for_files(is_table: bool, shards: int, n_classes: float = 0) -> dict
     }
 
 
+def auto_rule(epochs: int | None) -> str:
+    """What ``"auto"`` is as a rule of training: AROW errs less where each row is seen once.
+
+    With more epochs none errs less than the perceptron: docs/benchmarks/defaults.md has the study.
+
+    >>> auto_rule(1), auto_rule(None)
+    ('arow', 'perceptron')
+    """
+    return "arow" if epochs == 1 else "perceptron"
+
+
 def options_for_services(is_table: bool, rule: str | None) -> dict[str, Any]:
     """The options of a model that learns its labels one by one and predicts all the while.
 
