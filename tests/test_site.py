@@ -159,6 +159,7 @@ def test_the_start_page_shows_where_to_begin_and_then_a_live_picture(reader):
     page.emulate_media(color_scheme="light")
     page.set_viewport_size({"width": WIDTHS[0], "height": 900})
     page.goto((BUILT / "index.html").as_uri())
+    assert page.title() == "rosenblatt: the perceptron in Python"
     table, picture = page.locator("table").first, page.locator(".lab-page")
     picture.wait_for()
     assert table.bounding_box()["y"] < picture.bounding_box()["y"]

@@ -184,8 +184,8 @@ _SCENES = {
         ),
         Scene(
             "average",
-            "Two classes that overlap. Run to the end with weights that err less than the last "
-            "ones, which are dashed.",
+            "Two classes that overlap. Run to the end with weights that make fewer errors than the "
+            "last ones, which are dashed.",
             _points(
                 "two classes that overlap",
                 "1 1 -1, 2 1 -1, 1 2.5 -1, 2.5 2 -1, 3 1.5 -1, 2 3.5 -1, 3.5 3 -1, "
