@@ -485,6 +485,20 @@ def test_a_drag_during_a_run_keeps_the_step_and_moves_the_line(page):
     assert counts(page)["step"] == step
 
 
+def test_points_that_look_the_same_are_not_drawn_again(page):
+    page.locator(".example").select_option("iris")
+    wait_for_points(page, 100)
+    pages = ".lab-page .plane .point"
+    page.locator(pages).evaluate_all("all => all.forEach((one) => { one.drawnBefore = true })")
+    page.locator(".step").click()
+    wait_for(page, step=1)
+    left = page.locator(pages).evaluate_all("all => all.filter((one) => one.drawnBefore).length")
+    assert 40 <= left < 100  # the plane has turned: half of the points are on the wrong side now
+    page.locator(".back").click()
+    wait_for(page, step=0)
+    assert points(page) == 100
+
+
 def test_the_messages_of_a_picture_leave_at_once(page):
     page.locator(".step").click()
     wait_for(page, step=1)

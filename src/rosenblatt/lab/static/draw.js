@@ -99,6 +99,7 @@ function drawBeyond([a, b], x, y, [w, h]) {
     <text x="${tip[0] - 30 * u / n}" y="${tip[1] - 34 * v / n + 4}" text-anchor="${inside}">the line is beyond the edge: press fit</text></g>`
 }
 
+// The plane: what is under the points, a piece of SVG for each point, and what is over them.
 function drawPlane(view, selected, [w, h]) {
   const { x, y } = planeScales(view.frame, [w, h])
   const [x0, x1, y0, y1] = view.frame
@@ -119,8 +120,7 @@ function drawPlane(view, selected, [w, h]) {
       shares.has(i) && "contradicts", selected === i && "selected"].filter(Boolean)
     const share = shares.has(i) && shares.size <= 12
       ? `<text class="part" x="${cx + (cx > w - 80 ? -r - 6 : r + 6)}" y="${cy - r - 2}" text-anchor="${cx > w - 80 ? "end" : "start"}">${text(shares.get(i))}</text>` : ""
-    return `<g class="point ${kinds.join(" ")}" data-row="${i}"><title>${text(said(i))}</title>
-      ${seen.has(i) ? `<circle class="halo" cx="${cx}" cy="${cy}" r="${r + 9}"/>` : ""}
+    return `<g class="point ${kinds.join(" ")}" data-row="${i}"><title>${text(said(i))}</title>${seen.has(i) ? `<circle class="halo" cx="${cx}" cy="${cy}" r="${r + 9}"/>` : ""}
       ${wrong.has(i) ? `<circle class="ring" cx="${cx}" cy="${cy}" r="${r + 4}"/>` : ""}
       ${shares.has(i) ? `<path class="cross" d="M${cx - r - 6} ${cy - r - 6}l4 4M${cx + r + 6} ${cy - r - 6}l-4 4M${cx - r - 6} ${cy + r + 6}l4 -4M${cx + r + 6} ${cy + r + 6}l-4 -4"/>` : ""}
       ${selected === i ? `<circle class="chosen" cx="${cx}" cy="${cy}" r="${r + 13}"/>` : ""}
@@ -131,7 +131,7 @@ function drawPlane(view, selected, [w, h]) {
   // The new line starts where the old one was and turns; the page begins the animation.
   const turn = ghost.length && b.lines.length === 1
     ? `<animate attributeName="points" begin="indefinite" dur="0.3s" from="${points(ghost[0], x, y)}" to="${points(b.lines[0], x, y)}"/>` : ""
-  return `<defs><clipPath id="area"><rect ${area}/></clipPath></defs>
+  const under = `<defs><clipPath id="area"><rect ${area}/></clipPath></defs>
     <rect class="${b.neutral ? "neutral" : "below"}" ${area}/>
     <g clip-path="url(#area)">
       ${b.above.map((p) => `<polygon class="above" points="${points(p, x, y)}"/>`).join("")}</g>
@@ -141,8 +141,20 @@ function drawPlane(view, selected, [w, h]) {
       ${(view.last_line || []).map((p) => `<polyline class="last-line" points="${points(p, x, y)}"/>`).join("")}
       ${ghost.map((p) => `<polyline class="ghost" points="${points(p, x, y)}"/>`).join("")}
       ${b.lines.map((p) => `<polyline class="boundary" points="${points(p, x, y)}">${turn}</polyline>`).join("")}
-      ${links(view, shares, x, y)}${dots.join("")}
-      ${view.update ? drawUpdate(view.update, x, y) : ""}${b.beyond ? drawBeyond(b.beyond, x, y, [w, h]) : ""}</g>`
+      ${links(view, shares, x, y)}</g>`
+  return { under, dots, over: (view.update ? drawUpdate(view.update, x, y) : "") + (b.beyond ? drawBeyond(b.beyond, x, y, [w, h]) : "") }
+}
+
+// Put a plane into its picture. Of the points only those that look different are drawn again.
+function paint(svg, { under, dots, over }) {
+  if (!svg.dots || svg.dots.length !== dots.length) {
+    svg.innerHTML = `<g>${under}</g><g clip-path="url(#area)">${dots.join("")}</g><g clip-path="url(#area)">${over}</g>`
+  } else {
+    svg.children[0].innerHTML = under
+    dots.forEach((dot, i) => { if (dot !== svg.dots[i]) svg.children[1].children[i].outerHTML = dot })
+    svg.children[2].innerHTML = over
+  }
+  svg.dots = dots
 }
 
 // The updates in each epoch, of one run or of two.

@@ -234,11 +234,11 @@ export function render({ model }) {
           else picture.style.removeProperty(name)
         }
       }
-      svg.innerHTML = drawPlane(view, selected, size)
+      paint(svg, drawPlane(view, selected, size))
       svg.setAttribute("aria-label", describe())
       captions[0].hidden = !view.beside
       if (view.beside) {
-        second.innerHTML = drawPlane({ ...view, ...view.beside, update: null, last_line: [] }, null, size)
+        paint(second, drawPlane({ ...view, ...view.beside, update: null, last_line: [] }, null, size))
         second.setAttribute("aria-label", `the second run, ${view.beside.titles[1]}: ${view.beside.wrong_count} on the wrong side`)
         const tell = (run, title) => `<b>${text(title)}</b><br>updates ${run.updates} · errors ${run.wrong_count}${run.stop ? ` · ${text(run.stop.split(":")[0])}` : ""}`
         captions[0].innerHTML = tell(view, view.beside.titles[0])
