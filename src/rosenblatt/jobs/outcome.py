@@ -277,7 +277,7 @@ def _words(
     has_pieces = any(block.kind >= PIECE for block in features.ngrams.blocks[1:])
     most = min(_WORDS, max(5, _MOST_WORDS // len(names)))
     tops = _strongest(weights, len(names), (_MANY_PIECES if has_pieces else 2) * most)
-    columns_to_name = np.unique(columns[np.concatenate([top for top, _ in tops])]).tolist()
+    columns_to_name = sorted(set(columns[np.concatenate([top for top, _ in tops])].tolist()))
     spelled = features.names(table, columns_to_name, pieces=False)
     pieces = features.names(table, columns_to_name) if has_pieces else {}
     words = {}
