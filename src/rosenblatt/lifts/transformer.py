@@ -28,7 +28,7 @@ class Lift(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     kind : {"knots", "pairs"}
-        Curves of single columns, or also surfaces of pairs.
+        Curves of single columns, or also surfaces of pairs, and triples that clearly matter.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Lift(TransformerMixin, BaseEstimator):
         self.kind = kind
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Choose knots, bins and pairs; of very many pairs, by the labels y, those that help."""
+        """Choose knots, bins and pairs; by the labels y triples, and of very many pairs some."""
         if self.kind not in ("knots", "pairs"):
             raise ValueError(f"kind is 'knots' or 'pairs', got {self.kind!r}.")
         names, cells = _columns(X)

@@ -317,16 +317,14 @@ class Model:
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Model:
-        """Read a model from its file, or from that of a linear estimator with its columns.
+        """Read a model from its file.
 
         Examples
         --------
         >>> import tempfile, pathlib
-        >>> import pandas as pd
-        >>> from rosenblatt import Model, Perceptron, save
+        >>> from rosenblatt import Model, train
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "tiny.model"
-        >>> frame = pd.DataFrame({"x": [-1.0, 2.0] * 9})
-        >>> save(Perceptron(random_state=0).fit(frame, ["no", "yes"] * 9), path)
+        >>> train({"x": [-1.0, 2.0] * 9, "label": ["no", "yes"] * 9}, epochs=3).save(path)
         >>> Model.load(path).predict({"x": [-9.0, 9.0]}).tolist()
         ['no', 'yes']
         """
