@@ -230,7 +230,8 @@ def test_a_button_copies_commands_and_not_their_output(reader):
 
 def test_axe_finds_nothing_serious_on_pages_of_all_kinds(reader, barriers):
     page, _ = reader
-    names = ("index", "course/1-perceptron", "benchmarks/speed", "guide/lab", "reference/commands")
+    names = ["index", "course/1-perceptron", "benchmarks/speed", "guide/lab", "reference/commands"]
+    names += ["gallery/index", "guide/family", "faq", "reference/generated/rosenblatt.Perceptron"]
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         for name in names:

@@ -17,14 +17,8 @@ from rosenblatt.lab.scenes import Scene, load_scene
 from rosenblatt.lab.state import ORDERS, Data, LabSettings, decode, encode
 from rosenblatt.reference import Vector
 from rosenblatt.theory import Certificate, certify
-from rosenblatt.tracing import (
-    Pocket,
-    RunningAverage,
-    Trace,
-    TraceProblem,
-    TraceRun,
-    TraceStep,
-)
+from rosenblatt.tracing import Trace, TraceProblem, TraceRun, TraceStep
+from rosenblatt.tracing.pocket import Pocket, RunningAverage
 from rosenblatt.tracing.run import rule_of
 
 SECONDS_TO_DECIDE = 2.0

@@ -4,8 +4,7 @@ The steps come from :mod:`rosenblatt.reference`, which states the conventions. T
 names of rows and features, sentences, and the quantities of the convergence proof.
 """
 
-from rosenblatt.tracing.multiclass import ClassTraces, Decision, trace_classes
-from rosenblatt.tracing.pocket import Pocket, PocketState, RunningAverage
+from rosenblatt.tracing.multiclass import ClassTraces, trace_classes
 from rosenblatt.tracing.problem import TraceProblem
 from rosenblatt.tracing.proof import Proof, ProofPoint, prove
 from rosenblatt.tracing.record import Trace, trace
@@ -13,12 +12,8 @@ from rosenblatt.tracing.run import TraceRun, TraceStep
 
 __all__ = [
     "ClassTraces",
-    "Decision",
-    "Pocket",
-    "PocketState",
     "Proof",
     "ProofPoint",
-    "RunningAverage",
     "Trace",
     "TraceProblem",
     "TraceRun",

@@ -72,11 +72,9 @@ class TraceTable:
         """Whether each column holds words, which begin at its left; numbers end at its right."""
         return [
             any(
-                sign.isalpha()
+                not isinstance(piece, Math) and any(map(str.isalpha, piece))
                 for row in self.rows
                 for piece in row[j]
-                if not isinstance(piece, Math)
-                for sign in piece
             )
             for j in range(len(self.header))
         ]
