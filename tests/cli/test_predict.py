@@ -174,9 +174,8 @@ def test_number_columns_stay_numbers_and_are_not_rewritten(folder):
     assert cells.startswith("pos,the good fun film 5,5,05,1.25,")
 
 
-def test_columns_and_only_choose_what_is_written(folder):
+def test_only_chooses_what_is_written(folder):
     common = ["predict", folder / "two.model", folder / "two.csv"]
-    assert run(*common, "--columns", "n,text").startswith("n,text,predicted,score\n")
     assert run(*common, "--only", "score,n").startswith("score,n\n")
 
 
@@ -223,7 +222,8 @@ def test_several_files_have_one_output_in_order_or_one_each(folder):
     for i in range(5):
         inputs.append(folder / f"part{i}.csv")
         inputs[-1].write_text(f"id,text\n{i},good fun\n{i},bad dull\n")
-    run("predict", folder / "two.model", *inputs, "--out", folder / "all.csv", "--columns", "id")
+    only = ["--only", "id,predicted"]
+    run("predict", folder / "two.model", *inputs, "--out", folder / "all.csv", *only)
     found = [line.split(",") for line in (folder / "all.csv").read_text().splitlines()[1:]]
     assert [row[:2] for row in found] == [
         [str(i), label] for i in range(5) for label in ("pos", "neg")
@@ -263,9 +263,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(folder):
             DataError,
             "there is no column 'nope'; the columns are label",
         ),
-        (["--columns", "nope"], DataError, "there is no column 'nope'"),
         (["--to", "xml"], OptionError, "'xml' is not a format to write"),
-        (["--columns", "n", "--only", "n"], OptionError, "exclude each other"),
     ):
         error = failure(*common, "--out", out, *options)
         assert isinstance(error, kind), error

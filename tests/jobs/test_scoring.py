@@ -22,7 +22,7 @@ from rosenblatt import load, train
 from rosenblatt.cli import app
 from rosenblatt.errors import OptionError
 from rosenblatt.jobs import scoring
-from rosenblatt.jobs.predict import Condition
+from rosenblatt.jobs.conditions import Condition
 
 WORDS = {"good": "proof lemma theorem", "spam": "click buy now", "news": "today said minister"}
 

@@ -13,7 +13,7 @@ import typer
 from rosenblatt.cli import options as o
 from rosenblatt.cli.lines import WIDTH, Styled, bar, percent, say, width
 from rosenblatt.errors import OptionError, counted, listed, visible
-from rosenblatt.jobs.options import class_order
+from rosenblatt.jobs.option_values import class_order
 
 if TYPE_CHECKING:
     from rosenblatt.jobs.evaluate import Evaluation, LabelEvaluation

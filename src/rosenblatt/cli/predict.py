@@ -43,11 +43,12 @@ def predict(
     proba: Annotated[
         bool, typer.Option("--proba", help="Write probabilities instead of scores.")
     ] = False,
-    columns: Annotated[
-        str | None, typer.Option(help="Input columns to write, as a,b; all by default.")
-    ] = None,
     only: Annotated[
-        str | None, typer.Option(help="Write only these columns, as predicted,score.")
+        str | None,
+        typer.Option(
+            help="The columns to write, of the input and new ones, as id,predicted,score; by "
+            "default all."
+        ),
     ] = None,
     keep: Annotated[
         list[str] | None,
@@ -94,7 +95,8 @@ def predict(
     """
     o.disable_blas_threads()
     from rosenblatt.data.bytes import expand_paths
-    from rosenblatt.jobs.predict import STDOUT, Condition, OutputOptions
+    from rosenblatt.jobs.conditions import Condition
+    from rosenblatt.jobs.predict import STDOUT, OutputOptions
     from rosenblatt.jobs.scoring import Job, score_files
     from rosenblatt.models.compress import parse_share
 
@@ -108,7 +110,7 @@ def predict(
     if not files:
         raise OptionError("name the files to predict after the models")
     output = OutputOptions(
-        top, scores, proba, _names(columns), _names(only),
+        top, scores, proba, _names(only),
         tuple(map(Condition.parse, keep or ())), by=by,
     )  # fmt: skip
     reading = {"format": format, "header": header, "skip_bad_rows": skip_bad_rows}

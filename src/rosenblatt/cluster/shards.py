@@ -30,13 +30,13 @@ from rosenblatt.data.bytes import BLOCK_BYTES, Block, ByteSource, last_change
 from rosenblatt.data.cells import Words
 from rosenblatt.data.columnar import BATCH_ROWS, read_columnar
 from rosenblatt.data.formats import Format
+from rosenblatt.data.limits import check_values
 from rosenblatt.data.open import detect_features, missing_words, source_for
 from rosenblatt.data.readers import Reader
 from rosenblatt.data.samples import Sampled
 from rosenblatt.data.store import Store
 from rosenblatt.data.text_tables import Dialect
 from rosenblatt.errors import DataError, ModelFormatError
-from rosenblatt.jobs.rows import check_values
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Ngrams
 from rosenblatt.models import tensorfile

@@ -15,6 +15,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rosenblatt.errors import OptionError
+from rosenblatt.jobs.option_values import class_order, class_weights, column_kinds
 
 if TYPE_CHECKING:
     from rosenblatt.jobs.run import Run
@@ -75,63 +76,6 @@ def documented(text: str | None, record: type) -> str:
         lines.append(f"    {entry.name} : {entry.type}{default}")
         lines += wrap(option_of(entry).help, 96, initial_indent=_DEEP, subsequent_indent=_DEEP)
     return (text or "").replace("    {options}", "\n".join(lines))
-
-
-def column_kinds(entries: Iterable[str]) -> dict[str, str]:
-    """The kinds of columns from texts NAME=KIND.
-
-    >>> column_kinds(["age=number", "a=b=text"])
-    {'age': 'number', 'a=b': 'text'}
-    """
-    from rosenblatt.data.columns import column_of
-
-    kinds = {}
-    for entry in entries:
-        name, equals, kind = entry.rpartition("=")
-        if not equals:
-            raise OptionError(f"{entry!r} is not NAME=KIND")
-        kinds[name] = kind
-        column_of(name, kind)  # which checks the kind
-    return kinds
-
-
-def class_weights(weights: str | Mapping[str, float] | None) -> str | dict[str, float] | None:
-    """Class weights, checked and as floats; a text is "balanced" or LABEL=NUMBER,...
-
-    >>> class_weights("balanced"), class_weights("spam=5,ham=1")
-    ('balanced', {'spam': 5.0, 'ham': 1.0})
-    """
-    if weights is None or weights == "balanced":
-        return weights
-    try:
-        pairs = weights.items() if isinstance(weights, Mapping) else _pairs(weights)
-        by_label = {str(label): float(weight) for label, weight in pairs}
-    except (AttributeError, ValueError):
-        raise OptionError(
-            "class_weight is 'balanced' or a weight for each label (LABEL=NUMBER,...), "
-            f"got {weights!r}"
-        ) from None
-    for label, weight in by_label.items():
-        if not (math.isfinite(weight) and weight >= 0):
-            raise OptionError(f"the weight of {label!r} is {weight:g}, but weights are from 0 on")
-    return by_label
-
-
-def _pairs(text: str) -> list[tuple[str, str]]:
-    """Labels and numbers of LABEL=NUMBER,...; a ValueError if there are no labels."""
-    parts = [entry.rpartition("=") for entry in text.split(",")]
-    if not all(label.strip() for label, _, _ in parts):
-        raise ValueError(text)
-    return [(label.strip(), number) for label, _, number in parts]
-
-
-def class_order(text: str) -> tuple[str, ...]:
-    """The classes of a text A,B,C.
-
-    >>> class_order("low, medium,high")
-    ('low', 'medium', 'high')
-    """
-    return tuple(name.strip() for name in text.split(","))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -443,67 +387,6 @@ class TrainOptions:
             raise OptionError(f"holdout is a share of the rows below 1, got {self.holdout}")
         if self.ngrams is not None:
             self.hashing()  # which checks them
-
-    def check(self) -> None:
-        """Refuse options that contradict each other, or have no effect."""
-        if self.resume and self.checkpoint is None:
-            raise OptionError("resume needs checkpoint, the folder that the run was saved in")
-        is_timed = self.checkpoint_rows is not None or self.checkpoint_seconds != 60.0
-        if self.checkpoint is None and is_timed:
-            raise OptionError(
-                "checkpoint_seconds and checkpoint_rows have no effect without checkpoint=FOLDER"
-            )
-        if self.epochs is not None and (self.max_epochs, self.patience) != (None, 3):
-            raise OptionError("max_epochs and patience have no effect where epochs says how many")
-        if self.valid is not None and self.holdout:
-            raise OptionError("valid and holdout exclude each other: drop one of them")
-        for name in ("valid", "workers"):
-            if self.group is not None and getattr(self, name) is not None:
-                raise OptionError(f"group and {name} exclude each other: drop one of them")
-        if self.shards is not None and self.workers is None:
-            raise OptionError("shards are for workers: give both, or neither")
-        if self.tune is not None:
-            self._check_tuning()
-        for name in ("ordered", "workers", "start"):
-            if (self.increasing or self.decreasing) and getattr(self, name):
-                raise OptionError(f"increasing columns and {name} exclude each other: drop one")
-        for name in ("tune", "workers", "start", "class_weight", "target", "multiclass"):
-            if self.ordered and getattr(self, name) is not None:
-                raise OptionError(
-                    f"ordered classes and {name} exclude each other: drop one of them"
-                )
-        if self.target is not None:
-            from rosenblatt.jobs.outcome import Target
-
-            Target.parse(self.target)
-        if self.tune_for is not None:
-            self._check_goal(self.tune_for)
-        for what in ("target", "tune_for"):
-            has_rows = self.valid is not None or self.held_out(False) > 0
-            if getattr(self, what) is not None and not has_rows:
-                raise OptionError(
-                    f"{what} needs held-out rows: give holdout (--holdout 0.1) or valid (--valid)"
-                )
-
-    def _check_goal(self, text: str) -> None:
-        """Refuse a goal that is none, or that these classes do not have."""
-        from rosenblatt.jobs.goals import Goal
-
-        if (Goal.parse(text).name == "spearman") != self.ordered:
-            raise OptionError(
-                "the goal spearman is for ordered classes (--ordered), and they for it"
-            )
-        if self.workers is not None:
-            raise OptionError("tune_for and workers exclude each other: drop one of them")
-
-    def _check_tuning(self) -> None:
-        """Refuse what cannot be combined with `tune`."""
-        if self.workers is not None:
-            raise OptionError("tune and workers exclude each other: tune on a part of the files")
-        if self.start is not None:
-            raise OptionError("tune cannot be combined with start (--from): drop one of them")
-        if self.checkpoint is not None:
-            raise OptionError("tune and checkpoint exclude each other: what is chosen takes time")
 
     def held_out(self, has_validation: bool) -> float:
         """The share of rows to hold out."""

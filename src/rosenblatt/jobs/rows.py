@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +12,21 @@ import numpy as np
 
 from rosenblatt.data import Batch, Source
 from rosenblatt.data.labels import sorted_labels
+from rosenblatt.data.limits import check_values
 from rosenblatt.data.source import FEWEST_ROWS, MOST_CLASSES, TOO_MANY
 from rosenblatt.data.store import Store
-from rosenblatt.errors import DataError, OptionError, counted
+from rosenblatt.errors import DataError, counted
 from rosenblatt.jobs.goals import Goal, HeldRows
 from rosenblatt.jobs.held_out import Leaders, is_held_out
 from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.jobs.run import spec_of
+from rosenblatt.jobs.start import state_from
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.learners import make
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.pairs import PairWeights
 from rosenblatt.learners.parts import ONE_RATE
-from rosenblatt.learners.problems import moves, n_problems
 from rosenblatt.learners.rates import SAMPLE, IdfScales, packed_frequencies, rarity_of
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.models.model import Model
@@ -37,7 +37,6 @@ from rosenblatt.training.progress import Progress
 _MOST_RESTARTS = 10
 _HELD_AT_A_TIME = 1024  # rows of a store on disk
 _ROWS_AT_A_TIME = 1 << 20  # of which numbers are made
-LARGEST = 1e15  # of a value: products of two, added up, are in the range of float32
 _NO_ROWS = np.empty(0, np.uint64)
 
 
@@ -103,7 +102,7 @@ class FileRows:
         spec = spec_of(options, rates, multilabel, self.threads, self.source.features.is_text)
         learner = make(spec, n_classes or known_classes(self.source), 0)
         if self.start is not None:
-            learner.restore(_state_of(self.start, learner))
+            learner.restore(state_from(self.start, learner))
         learner.reserve(len(self.numbering))
         return learner
 
@@ -360,7 +359,7 @@ class FileRows:
             self.restarts += 1
             self.learner.restart(n_classes)
             if self.start is not None:
-                self.learner.restore(_state_of(self.start, self.learner))
+                self.learner.restore(state_from(self.start, self.learner))
             self.learner.mark()
             self.progress.begin_again()
             self._handed = 0
@@ -469,84 +468,9 @@ def _cut_at_doublings(order: np.ndarray, visits: int) -> list[np.ndarray]:
     return [part for part in np.split(order, cuts) if len(part)]
 
 
-def check_values(batch: Batch, path: str | None, rows_before: int | None = None) -> None:
-    """Raise a DataError for values whose products overflow float32.
-
-    It names the row, if the number of `rows_before` the batch is known.
-    """
-    values = batch.rows.values
-    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
-    if largest <= LARGEST:
-        return
-    bad = int(np.flatnonzero(~(np.abs(values) <= LARGEST))[0])
-    who = "a row"
-    if rows_before is not None:
-        row = rows_before + int(np.searchsorted(batch.rows.indptr, np.uint64(bad), side="right"))
-        who = f"row {row:,}"
-    raise DataError(
-        f"{who} has a value of {values[bad]:g}, scaled; values beyond {LARGEST:g} cannot be "
-        "learned from: correct or leave out such rows or columns",
-        path=path,
-    )
-
-
 def known_classes(source: Source) -> int:
     """The number of classes found so far, at least two."""
     return max(2, len(source.classes))
-
-
-def _state_of(model: Model, learner: Any) -> State:
-    """The state of a learner that continues from a model, with zero weights for new classes."""
-    state, count = state_of_model(model), n_problems(learner.n_classes, learner.spec.multiclass)
-    before, weights = len(state.bias), state.weights
-    if before == count:
-        return state
-    if isinstance(weights, PairWeights):  # which have no sums, and many classes
-        zeros, bias = np.zeros(count), np.append(state.bias, np.zeros(count - before))
-        return State(replace(weights, n_classes=count), bias, np.empty(0), zeros, zeros)
-    signs, multiclass = np.eye(count, before), learner.spec.multiclass
-    if not model.multilabel:
-        old, new = np.arange(len(model.classes)), np.arange(learner.n_classes)
-        places, sides, sources, _ = moves(old, new, multiclass)
-        signs = np.zeros((count, before))
-        signs[places, sources] = sides
-    clock = np.full(count, float(state.clock[0]))
-    return replace(
-        state,
-        weights=(signs @ state.weights).astype(state.weights.dtype),
-        bias=signs @ state.bias,
-        sums=(signs @ state.sums).astype(state.sums.dtype),
-        bias_sums=signs @ state.bias_sums,
-        clock=np.abs(signs) @ state.clock if multiclass == "ovo" else clock,
-    )
-
-
-def check_can_learn(model: Model) -> None:
-    """Raise an OptionError if training cannot go on from a model."""
-    if model.features.fasttext is not None:
-        raise OptionError("a model of fastText cannot be trained further: train one from the text")
-    if model.is_ordered:
-        raise OptionError(
-            "a model of ordered classes cannot be trained further: train one on all rows"
-        )
-
-
-def state_of_model(model: Model) -> State:
-    """The state that a model was saved in."""
-    zeros = np.zeros(len(model.bias))
-    if isinstance(model.weights, PairWeights):
-        return State(model.weights, model.bias, np.empty(0), zeros, zeros)
-    sums = np.zeros(model.weights.T.shape)
-    no_sums = State(model.weights.T, model.bias, sums, zeros, zeros)
-    if "bias" not in model.state:
-        return no_sums
-    bias, _, bias_sums = model.state["bias"]
-    last = replace(no_sums, weights=model.state["W"].T, bias=bias)
-    sums = model.state.get("U", np.zeros((0, 0)))
-    if not sums.size:
-        return last
-    clock = np.broadcast_to(model.state["clock"], len(zeros)).copy()
-    return replace(last, sums=sums.T, bias_sums=bias_sums, clock=clock)
 
 
 def _with_weights(learner: Any, weights: Weights) -> Any:

@@ -24,12 +24,12 @@ from rosenblatt.data import Source
 from rosenblatt.data.bytes import BLOCK_BYTES
 from rosenblatt.data.source import in_order
 from rosenblatt.errors import NoRowsError, OptionError, counted
+from rosenblatt.jobs.conditions import judged
 from rosenblatt.jobs.predict import (
     OutputOptions,
     among,
     columns_read,
     groups_of,
-    judged,
     output_beside,
     scores_of,
     write_nothing,

@@ -13,12 +13,14 @@ from rosenblatt.atomic_files import remove_leftovers
 from rosenblatt.data import Source
 from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.lift import LiftTrial, lift_source
+from rosenblatt.jobs.option_checks import check as check_options
 from rosenblatt.jobs.options import TrainOptions, documented
 from rosenblatt.jobs.ordered import ordered_rows
 from rosenblatt.jobs.outcome import check_model_path, finished, stopped
-from rosenblatt.jobs.rows import FileRows, check_can_learn
+from rosenblatt.jobs.rows import FileRows
 from rosenblatt.jobs.run import Run
 from rosenblatt.jobs.sources import as_before, open_again, open_rows
+from rosenblatt.jobs.start import check_can_learn
 from rosenblatt.jobs.tune import Trial, Verdict, parse_seconds, tune
 from rosenblatt.models.model import Model
 from rosenblatt.models.model_file import read_model
@@ -100,7 +102,7 @@ def train(source: Any, *labels: Any, options: TrainOptions | None = None, **chan
             "Beside labels y, use TableClassifier().fit(frame, y) or Perceptron().fit(X, y)."
         )
     options = TrainOptions(**changes) if options is None else replace(options, **changes)
-    options.check()
+    check_options(options)
     start = options.start
     if start is not None and not isinstance(start, Model):
         start = read_model(start)

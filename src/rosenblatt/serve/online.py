@@ -19,8 +19,8 @@ from rosenblatt.data.labels import sorted_labels
 from rosenblatt.errors import ModelFormatError, OptionError
 from rosenblatt.jobs.options import TrainOptions
 from rosenblatt.jobs.outcome import state_for_model
-from rosenblatt.jobs.rows import check_can_learn, state_of_model
 from rosenblatt.jobs.run import head_of, rule_of, spec_of
+from rosenblatt.jobs.start import check_can_learn, state_of_model
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.kernels.text import Rows

@@ -18,8 +18,8 @@ from rosenblatt.data.arrow_tables import stray_message
 from rosenblatt.data.cells import make_strings
 from rosenblatt.data.columns import Column
 from rosenblatt.data.features import Features
+from rosenblatt.data.limits import LARGEST
 from rosenblatt.errors import OptionError, listed, shown
-from rosenblatt.jobs.rows import LARGEST
 from rosenblatt.kernels.text import Rows
 
 Row = dict[str, str | float | None]
