@@ -41,6 +41,25 @@ def test_the_bits_depend_neither_on_how_labels_are_cut_nor_on_snapshots(rule, tm
     assert file_of(learned(start, events, 13, forget=True), tmp_path) == expected
 
 
+@pytest.mark.parametrize("rule", ["perceptron", "arow"])
+def test_pairs_vote_in_a_service_too_and_its_model_trains_on(rule, tmp_path):
+    start = text_start(rule=rule, multiclass="ovo", average=True)
+    events = stream(60, ("b",)) + stream(240, ("b", "c", "a", "d"), first=61)
+    online = learned(start, events, 300)
+    expected = file_of(online, tmp_path)
+    assert file_of(learned(start, events, 7, tmp_path), tmp_path) == expected
+    online.exported().save(tmp_path / "b.model")
+    model = load(tmp_path / "b.model")
+    assert model.by_pairs
+    assert model.weights.shape[1] == 6
+    texts, labels = zip(*((e.content["text"], e.label) for e in events[60:]), strict=True)
+    assert model.score(list(texts), list(labels)) > 0.9
+    frame = {"text": list(texts), "label": list(labels)}
+    more = train(frame, start=model, epochs=1)
+    assert more.by_pairs
+    assert more.score(list(texts), list(labels)) > 0.9
+
+
 def test_weights_of_examples_count_and_zero_leaves_a_row_out(tmp_path):
     start, events = text_start(rule="perceptron", average=False), stream(40)
     doubled = [e._replace(weight=2.0 if i % 5 < 4 else 0.0) for i, e in enumerate(events)]
