@@ -5,14 +5,11 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rosenblatt import train
 from rosenblatt.data import Column, Features
 from rosenblatt.data.lifting import lifted
 from rosenblatt.kernels.text import GRAM, column, mix, named_seed
-from rosenblatt.lifts.best_pairs import best_pairs, best_triples
 from rosenblatt.lifts.columns import LiftedColumn
 from rosenblatt.lifts.tables import TableLift
 
@@ -133,37 +130,11 @@ def test_a_frequent_value_is_a_knot_of_its_own_and_left_out_of_pairs():
     assert has_pairs == [False] * 900 + [True] * 100
 
 
-def test_a_frequent_largest_value_ends_no_interval_twice():
-    numbers = np.concatenate([np.arange(20.0), np.full(1000, 20.0)])
-    assert LiftedColumn.of_numbers("x", numbers, 4, 2).knots == (0.0, 20.0)
-
-
 def test_columns_without_two_values_are_not_lifted():
     lift = TableLift.fit({"a": np.ones(9), "b": np.full(9, np.nan), "c": np.arange(9) % 2.0}, {})
     assert [c.name for c in lift.columns] == ["c"]
     assert lift.columns[0].resolutions == []
     assert lift.columns[0].knots == (0.0, 1.0)
-
-
-@given(st.lists(st.floats(-1e300, 1e300), min_size=2, max_size=40), st.integers(1, 7))
-def test_knots_increase_and_those_of_levels_are_among_them(numbers, levels):
-    scale = LiftedColumn.of_numbers("x", np.array(numbers), 16, levels)
-    if not scale.is_number:
-        return
-    assert list(scale.knots) == sorted(set(scale.knots))
-    assert (scale.knots[0], scale.knots[-1]) == (min(numbers), max(numbers))
-    layers = [scale.level(k) for k in range(scale.levels)]
-    assert [len(layer) for layer in layers] == sorted(len(layer) for layer in layers)
-    assert all(len(layer) <= 1 + 2 ** (k + 1) for k, layer in enumerate(layers))
-    assert all(set(layer) <= set(scale.knots) for layer in layers)
-    assert scale.has_more or levels < 5 or layers[-1] == scale.knots
-
-
-def test_the_pairs_that_interact_are_found_among_many_columns():
-    random = np.random.default_rng(0)
-    codes = random.integers(0, 4, (40, 4000))
-    y = (codes[3] > 1) ^ (codes[11] > 1)
-    assert best_pairs(codes, np.eye(2)[y.astype(int)], 1) == [(3, 11)]
 
 
 @pytest.mark.parametrize(
@@ -219,15 +190,6 @@ def test_columns_that_matter_only_three_together_are_crossed():
     assert explanation.scores[0] == pytest.approx(model.decision_function([row])[0], abs=1e-4)
     names = model.features.names(model.table(part), model.columns.tolist())
     assert any(name.count(" × ") == 2 for name in names.values())
-
-
-def test_no_triple_is_found_in_noise_or_where_two_columns_say_it():
-    generator = np.random.default_rng(6)
-    sides = generator.integers(0, 2, (20, 4000)).astype(np.float32)
-    noise = generator.integers(0, 3, 4000)
-    pair = (sides[0] + sides[1]).astype(int) % 2
-    assert best_triples(sides, noise) == best_triples(sides, pair) == []
-    assert best_triples(sides[:, :300], pair[:300]) == []  # too few rows to tell
 
 
 @pytest.mark.parametrize(
