@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from rosenblatt.data.source import in_order
+from rosenblatt.data.in_order import in_order
 
 
 def test_results_come_in_the_order_of_the_items_however_long_they_take():

@@ -22,9 +22,9 @@ from rosenblatt.data.arrow_tables import Chunk, check_chunk
 from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import label_strings, plain_strings, to_numbers, trimmed_strings
 from rosenblatt.data.columns import Column
+from rosenblatt.data.in_order import in_order
 from rosenblatt.data.open import label_name, reader_of
 from rosenblatt.data.readers import Piece, Reader
-from rosenblatt.data.source import in_order
 from rosenblatt.data.sparse_lines import plain_number, read_sparse
 from rosenblatt.errors import DataError, shown
 

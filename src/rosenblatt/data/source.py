@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections import Counter, deque
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
@@ -27,6 +25,7 @@ from rosenblatt.data.bytes import is_stream
 from rosenblatt.data.cells import label_strings, make_strings
 from rosenblatt.data.columns import Column, guess_columns
 from rosenblatt.data.features import Features
+from rosenblatt.data.in_order import in_order
 from rosenblatt.data.labels import (
     LabelSets,
     indicator_columns,
@@ -40,9 +39,7 @@ from rosenblatt.data.sparse_lines import Lines, with_labels
 from rosenblatt.errors import DataError, listed, shown
 from rosenblatt.kernels.text import Rows
 
-Item = TypeVar("Item")
 Result = TypeVar("Result")
-_END: Any = object()
 
 _MOST_STRAYS = 0.25  # of the cells of a column of numbers or dates may be none
 _NAMED_STRAYS = 5  # of each column
@@ -424,33 +421,3 @@ class Source:
 
 def _number_names(columns: Iterable[Column]) -> set[str]:
     return {c.name for c in columns if c.kind == "number" and not c.form}
-
-
-def in_order(
-    items: Iterator[Item], work: Callable[[Item], Result], most: int = 8, spare: int = 2
-) -> Generator[Result, None, None]:
-    """The results of `work` on each item, in order, by a thread per core, at most `most`.
-
-    Another thread iterates over the items. At most `spare` items more than there are threads are
-    started ahead. Errors of `items` and `work` are raised in order.
-    """
-    workers = min(most, os.cpu_count() or 1)
-
-    def apply(item: Future[Any]) -> Result:
-        taken = item.result()
-        return _END if taken is _END else work(taken)
-
-    with ThreadPoolExecutor(1) as taker, ThreadPoolExecutor(workers) as pool:
-
-        def start() -> Future[Result]:
-            return pool.submit(apply, taker.submit(next, items, _END))
-
-        started = deque(start() for _ in range(workers + spare))
-        try:
-            # The list is popped, so that no reference to the result is left here.
-            while (result := [started.popleft().result()])[0] is not _END:
-                started.append(start())
-                yield result.pop()
-        finally:
-            taker.shutdown(cancel_futures=True)
-            pool.shutdown(cancel_futures=True)

@@ -22,7 +22,7 @@ from rosenblatt import __version__, data
 from rosenblatt.atomic_files import atomic_write, check_output, remove_leftovers
 from rosenblatt.data import Source
 from rosenblatt.data.bytes import BLOCK_BYTES
-from rosenblatt.data.source import in_order
+from rosenblatt.data.in_order import in_order
 from rosenblatt.errors import NoRowsError, OptionError, counted
 from rosenblatt.jobs.conditions import judged
 from rosenblatt.jobs.predict import (
