@@ -151,6 +151,7 @@ def test_the_search_leads_to_the_page(reader, words):
     page.wait_for_function("() => document.querySelector('.search-summary')?.textContent.trim()")
     links = page.locator(".search li > a").evaluate_all("all => all.map((one) => one.pathname)")
     assert any(link.endswith(WORDS[words]) for link in links[:5]), links[:8]
+    assert "rosenblatt.lab." not in links[0]
 
 
 def test_the_start_page_shows_where_to_begin_and_then_a_live_picture(reader):
