@@ -308,14 +308,27 @@ def calls_to_touch(folder: Path) -> Iterator[tuple[str, Callable[[], object], st
 
 
 def decisions() -> dict[str, list[str]]:
-    """Where learners are constructed, and where an option of learning is compared with "auto"."""
+    """Where learners are constructed, and where an option of learning is compared with "auto".
+
+    Not where a function of defaults.py is then asked.
+    """
     places: dict[str, list[str]] = {"build a learner": [], 'decide what "auto" is': []}
     for path in sorted(PACKAGE.rglob("*.py")):
         place = path.relative_to(PACKAGE).as_posix()
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        tree = ast.parse(path.read_text("utf-8"))
+        asked = {
+            node.test
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If) and "training.defaults" in ast.unparse(node.body)
+        }
+        for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and any(map(_builds_a_learner, ast.walk(node))):
                 places["build a learner"].append(f"{place}: {node.name}")
-            if isinstance(node, ast.Compare) and place.split("/")[0] not in ("training", "viz"):
+            if (
+                isinstance(node, ast.Compare)
+                and node not in asked
+                and place.split("/")[0] not in ("training", "viz")
+            ):
                 values = [part for one in (node.left, *node.comparators) for part in ast.walk(one)]
                 if any(isinstance(v, ast.Constant) and v.value == "auto" for v in values):
                     places['decide what "auto" is'].append(f"{place}:{node.lineno}")
