@@ -185,7 +185,8 @@ def _show_notes(result: Evaluation | LabelEvaluation) -> None:
     if result.bad:
         say(f"left out   {counted(result.bad, 'bad row')}")
     if never := result.never_predicted:
-        rows = counted(sum(int(result.by_class()[name]["rows"]) for name in never), "row")
+        by_class = result.by_class()
+        rows = counted(sum(int(by_class[name]["rows"]) for name in never), "row")
         say(f"note       never predicted: {listed(never, 5)} ({rows}); train with")
         say("           --class-weight balanced or --tune-for macro-f1, or on more such rows")
     if result.trained_on:

@@ -51,14 +51,16 @@ class _ClassCounts:
 
     def by_class(self) -> dict[str, dict[str, float]]:
         """Precision, recall, F1 and number of rows of each class."""
+        # Once: each of them may be a sum over a matrix of all classes.
+        counts = (self.hits.tolist(), self.predicted.tolist(), self.true.tolist())
         return {
             name: {
-                "precision": float(self.hits[c] / max(1, self.predicted[c])),
-                "recall": float(self.hits[c] / max(1, self.true[c])),
-                "f1": float(2 * self.hits[c] / max(1, self.predicted[c] + self.true[c])),
-                "rows": int(self.true[c]),
+                "precision": hits / max(1, predicted),
+                "recall": hits / max(1, true),
+                "f1": 2 * hits / max(1, predicted + true),
+                "rows": true,
             }
-            for c, name in enumerate(self.classes)
+            for name, hits, predicted, true in zip(self.classes, *counts, strict=True)
         }
 
 
