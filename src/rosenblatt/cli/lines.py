@@ -120,7 +120,7 @@ def extent(model: Model) -> str:
 def ngram_range(n: Ngrams) -> str:
     """How text is hashed."""
     what = {"char": "characters", "word": "words"}.get(n.analyzer, "words and marks")
-    pieces = {"both": ", 2 to 5 characters", "pieces": ", 1 to 5 characters"}.get(n.analyzer, "")
+    pieces = ", 1 to 5 characters" if n.analyzer == "pieces" else ""
     return f"of {n.low} to {n.high} {what}{pieces}, hashed to 2^{n.bits}"
 
 

@@ -34,11 +34,11 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
     ----------
     ngrams : int or (int, int), default=2
         The longest n-gram, or the shortest and the longest.
-    analyzer : {"word", "marks", "char", "pieces", "both"}, default="word"
+    analyzer : {"word", "marks", "char", "pieces"}, default="word"
         N-grams of words; of words, and beside them of marks such as ``!``; of the characters of a
-        word with a space on either side; of words and marks in their order, and beside them 1 to 5
-        characters of what stands between spaces, case and all (what ``train`` takes for short
-        texts); or the same with 2 to 5 characters of words, as in models of earlier versions.
+        word with a space on either side; or of words and marks in their order, and beside them 1
+        to 5 characters of what stands between spaces, case and all (what ``train`` takes for short
+        texts).
     bits : int, default=22
         There are ``2**bits`` columns.
     weighting : {"binary", "log", "raw"}, default="log"

@@ -54,7 +54,6 @@ ANALYZERS = {
     "char": ((CHAR, 1.0),),
     "marks": ((WORD, 0.9), (MARKS, 0.1)),
     "pieces": ((TOKEN, 0.4), (PIECE, 0.6)),
-    "both": ((TOKEN, 0.5), (CHAR, 0.5)),
 }
 LONGEST_RUN = 3  # of a mark that is told apart
 
@@ -88,9 +87,8 @@ class Ngrams(NamedTuple):
     analyzer
         Of what: ``"word"``; ``"char"``, characters within words; ``"marks"``, words, and in a block
         of their own the marks alone; ``"pieces"``, tokens, which are words and marks, and in a
-        block of their own 1 to 5 characters between spaces, case and all; ``"both"``, tokens and 2
-        to 5 characters of words, as models of earlier versions have it. If rows are scaled, blocks
-        share their length. A column that both blocks have is an entry of the first.
+        block of their own 1 to 5 characters between spaces, case and all. If rows are scaled,
+        blocks share their length. A column that both blocks have is an entry of the first.
     bits
         There are ``2**bits`` columns.
     weighting
@@ -109,9 +107,8 @@ class Ngrams(NamedTuple):
     @property
     def blocks(self) -> list[Block]:
         """The blocks of a row."""
-        orders = ORDERS | ({CHAR: (2, 5)} if self.analyzer == "both" else {})
         return [
-            Block(kind, *orders.get(kind, (self.low, self.high)), share)
+            Block(kind, *ORDERS.get(kind, (self.low, self.high)), share)
             for kind, share in ANALYZERS[self.analyzer]
         ]
 
