@@ -1,4 +1,4 @@
-"""What CONTRIBUTING.md lists for a new rule or file format is there for every one."""
+"""What CONTRIBUTING.md lists for a new rule, file format or lift is there for every one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import rosenblatt
 from rosenblatt.data.formats import FORMATS
 from rosenblatt.jobs.options import TrainOptions
+from rosenblatt.lifts.registry import LIFTS
 from rosenblatt.rules import registry
 
 ROOT = Path(__file__).parent.parent
@@ -35,3 +36,14 @@ def test_every_file_format_is_in_the_guide_and_in_the_help():
     assert not missing(names, {"docs/guide/files.md": guide, "TrainOptions.format": option})
     spelled = {"docs/guide/files.md": guide}
     assert not missing(["json lines", "vowpal wabbit"], spelled)
+
+
+def test_every_lift_is_in_the_guide_and_those_of_tables_are_options_of_train():
+    guide = (ROOT / "docs/guide/lifting.md").read_text().lower()
+    named = {r.name for r in LIFTS.values() if r.name in guide or r.title.lower() in guide}
+    assert not missing(LIFTS, {"docs/guide/lifting.md": named})
+    option = TrainOptions.__dataclass_fields__["lift"].metadata["option"]
+    of_tables = [record.name for record in LIFTS.values() if record.of_tables]
+    choices = {"TrainOptions.lift": option.choices, "the help of --lift": option.help}
+    assert not missing(of_tables, choices)
+    assert {*option.choices} == {"auto", *of_tables}
