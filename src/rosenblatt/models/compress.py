@@ -114,11 +114,14 @@ def _merged(model: Model, precision: str) -> tuple[Model, float]:
 
 
 def _in_order(model: Model) -> Model:
-    """The model with sorted columns."""
+    """The model with sorted columns, or as it is if it has pairs.
+
+    Columns of one text have pairs of the same classes: files are a third smaller in their order.
+    """
+    if isinstance(model.weights, PairWeights):
+        return model
     order = np.argsort(model.columns, kind="stable")
-    is_listed = isinstance(model.weights, PairWeights)
-    weights = model.weights.take(order) if is_listed else model.weights[order]
-    return replace(model, columns=model.columns[order], weights=weights)
+    return replace(model, columns=model.columns[order], weights=model.weights[order])
 
 
 def _measured(model: Model, test: _Test | None, bound: float = 0.0) -> Compressed:
@@ -171,7 +174,8 @@ def _importance(model: Model, small: Model, test: _Test | None) -> Array:
     elif "scale" in model.state:
         scale = model.state["scale"].astype(np.float64)
         places = np.flatnonzero(np.isin(model.columns, small.columns))
-        places = places[np.argsort(model.columns[places], kind="stable")]
+        if not isinstance(small.weights, PairWeights):
+            places = places[np.argsort(model.columns[places], kind="stable")]
         if model.features.is_text:
             # The scale of a feature of d in n rows is proportional to log((2 + n) / (1 + d)).
             rows_with = 4096 ** (1 - scale[places] / max(float(scale.max()), 1e-30))
