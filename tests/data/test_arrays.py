@@ -132,3 +132,13 @@ def test_svmlight_lines_are_read_as_doubles_and_their_faults_named(tmp_path):
         read_arrays(write(tmp_path, "d.svm", b"1 200000000:1\n-1 1:1\n"))
     with pytest.raises(DataError, match="more than 3 cells"):
         read_arrays(tmp_path / "a.svm", most_cells=3)
+
+
+def test_a_million_decimals_are_refused_before_they_become_fractions(tmp_path):
+    path = tmp_path / "wide.csv"
+    names = [f"x{j}" for j in range(55_000)]
+    line = ",".join(["0.1"] * len(names))
+    path.write_text(",".join([*names, "label"]) + "\n" + f"{line},a\n{line},b\n" * 10)
+    with pytest.raises(DataError, match=r"more than 1,048,576 decimals .* write a Parquet file"):
+        read_arrays(path, exact=True)
+    assert read_arrays(path).X.shape == (20, 55_000)

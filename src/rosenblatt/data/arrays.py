@@ -30,6 +30,7 @@ from rosenblatt.errors import DataError, shown
 
 _MOST_BITS = 31
 _MOST_UNPACKED, _MOST_PACKED = 16 << 20, 100  # bytes, and the ratio beyond that
+_MOST_FRACTIONS = 1 << 20
 _MOST_COLUMNS = 1 << 22  # each has a name, and a weight in a certificate
 # Doubles hold all integers below this one.
 _LARGE = 2**53
@@ -143,14 +144,18 @@ def _table(
         chunk = piece()
         assert isinstance(chunk, Chunk)
         check_chunk(chunk, tuple(Column(name, "number") for name in others), chosen, skip=False)
-        numbers = [_numbers(chunk, name, exact) for name in others]
+        numbers, fractions = [], 0
+        for name in others:
+            numbers.append(_numbers(chunk, name, exact))
+            fractions += len(numbers[-1]) if numbers[-1].dtype == object else 0
+            _check_fractions(fractions, chunk.path)
         labels = label_strings(chunk.table[chosen]).to_pylist()
         names = []
         if name_column is not None:
             names = trimmed_strings(chunk.table[name_column]).fill_null("").to_pylist()
         return numbers, labels, names, chunk.size + sum(map(len, names))
 
-    parts, rows, size = [], 0, 0
+    parts, rows, size, fractions = [], 0, 0, 0
     columns = [*others, chosen, *([name_column] if name_column else [])]
     with reader.unchanged():
         for part in in_order(reader.pieces(columns), read):
@@ -158,6 +163,8 @@ def _table(
             rows, size = rows + len(part[1]), size + part[3]
             _check_size(rows, len(others), most_cells, path)
             _check_packing(reader, size)
+            fractions += sum(array.size for array in part[0] if array.dtype == object)
+            _check_fractions(fractions, path)
     blocks, labels, names, _ = zip(*parts, strict=True)
     numbers = [np.concatenate(_as_one_type(column)) for column in zip(*blocks, strict=True)]
     if reader.format == "jsonl":
@@ -176,6 +183,16 @@ def _check_size(rows: int, columns: int, most_cells: int | None, path: str) -> N
     if most_cells is not None and rows * columns > most_cells:
         message = f"the file has more than {most_cells:,} cells: too many to go through"
         raise DataError(f"{message} step by step", path=path)
+
+
+def _check_fractions(count: int, path: str) -> None:
+    if count > _MOST_FRACTIONS:
+        raise DataError(
+            f"there are more than {_MOST_FRACTIONS:,} decimals in columns that doubles do not hold "
+            "exactly, and proofs about as many fractions take hours: write a Parquet file, whose "
+            "numbers are doubles",
+            path=path,
+        )
 
 
 def _check_packing(reader: Reader, unpacked: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from rosenblatt.data.cells import (
     Words,
     days_of,
     make_strings,
+    numbers_of_columns,
     part_of,
     plain_strings,
     string_buffers,
@@ -46,6 +48,7 @@ from rosenblatt.lifts.tables import Lifted, TableLift
 ORIGINS = ("table", "svmlight", "vw")
 _ROWS_AT_ONCE = 2048  # put beside each other, so that their places stay in the processor's cache
 _NO_ROWS = Rows(np.zeros(1, np.uint64), np.empty(0, np.uint32), np.empty(0, np.float32))
+_NO_CELLS = np.empty(0, dtype=np.int64)
 # Truth values are categories in text; Arrow, pandas and R spell them in three ways.
 _TRUTHS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 
@@ -252,8 +255,8 @@ class Features:
                 pairs = zip(hashed.tolist(), values, strict=True)
                 names |= {at: f"{c.name}={value or '?'}" for at, value in pairs}
             elif c.is_scaled:
-                names[column([f"{c.name}="], bits)] = c.name
-                names[column([f"{c.name}=?"], bits)] = f"{c.name}=?"
+                names[self._places[0][c.name]] = c.name
+                names[self._places[1][c.name]] = f"{c.name}=?"
             if c.kind == "date":
                 for part in set(c.parts) & DATE_PARTS.keys():
                     at = _part_columns(c, part, bits).tolist()
@@ -371,6 +374,18 @@ class Features:
             levels[c.name] = dict(zip([*named, "?"], columns, strict=True))
         return self.lift.pair_names(levels, self.ngrams.bits, sought)
 
+    @cached_property
+    def _places(self) -> tuple[dict[str, int], dict[str, int]]:
+        """The hashed columns of the numbers of each column, and of what is missing there."""
+        names = [c.name for c in self.columns if c.kind != "text"]
+
+        def hashed(end: str) -> dict[str, int]:
+            spelled = string_buffers(make_strings([name + end for name in names]))
+            return dict(zip(names, hash_values(*spelled, self.ngrams.bits).tolist(), strict=True))
+
+        return hashed("="), hashed("=?")
+
+    @np.errstate(over="ignore")  # training refuses what becomes infinite
     def _straight(self, table: pa.Table) -> _Straight:
         """One entry per row and column, some for a date, and the numbers as they stand."""
         columns = [c for c in self.columns if c.kind != "text"]
@@ -384,8 +399,10 @@ class Features:
         indices = np.empty((n, m), dtype=np.uint32)
         values = np.full((n, m), unit, dtype=np.float32)
         j = 0
+        at_name, at_missing = self._places
+        plain = numbers_of_columns(table, [c.name for c in columns if c.is_plain], words)
         for c in columns:
-            places[c.name] = j, column([f"{c.name}=?"], bits)
+            places[c.name] = j, at_missing[c.name]
             if c.kind == "category":
                 strings = self._categories(table, c)
                 absent = strings.null_count
@@ -395,9 +412,13 @@ class Features:
                 indices[:, j] = hashed[np.from_dlpack(coded.indices)]
                 j += 1
             else:
-                read, bad = c.numbers(table[c.name], words)
+                if c.name in plain:
+                    read, bad = plain[c.name], _NO_CELLS
+                else:
+                    read, bad = c.numbers(table[c.name], words)
                 is_absent = np.isnan(read)
-                absent = int(np.count_nonzero(is_absent)) - len(bad)
+                empty = int(np.count_nonzero(is_absent))
+                absent = empty - len(bad)
                 if len(bad):
                     strays[c.name] = bad
                 if c.kind == "number":
@@ -406,15 +427,16 @@ class Features:
                 for part in c.entries:
                     if part == "age":
                         days = days_of(read) if c.kind == "date" else read
-                        indices[:, j] = column([f"{c.name}="], bits)
-                        with np.errstate(over="ignore"):  # training refuses what becomes infinite
-                            values[:, j] = (days - c.mean) * (unit / c.scale)
+                        indices[:, j] = at_name[c.name]
+                        values[:, j] = (days - c.mean) * (unit / c.scale)
                     else:
                         indices[:, j] = _part_columns(c, part, bits)[part_of(read, part)]
-                    values[is_absent, j] = 0.0
+                    if empty:
+                        values[is_absent, j] = 0.0
                     j += 1
-                indices[is_absent, first] = places[c.name][1]
-                values[is_absent, first] = unit
+                if empty:
+                    indices[is_absent, first] = places[c.name][1]
+                    values[is_absent, first] = unit
             if absent:
                 missing[c.name] = absent
         return _Straight(indices, values, numbers, places, missing, strays)
