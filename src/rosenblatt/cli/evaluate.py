@@ -18,6 +18,7 @@ from rosenblatt.jobs.option_values import class_order
 if TYPE_CHECKING:
     from rosenblatt.jobs.evaluate import Evaluation, LabelEvaluation
 
+_MOST_MISTAKES = 5  # listed where there is no room for the confusion matrix
 _LONGEST_NAME = 40
 
 
@@ -134,20 +135,43 @@ def _short(name: str) -> str:
 
 
 def _show_confusion(result: Evaluation) -> None:
-    """Print how often each class was predicted as each; right and wrong in two colours."""
+    """Print how often each class was predicted as each; right and wrong in two colours.
+
+    Where there is no room for so many classes, the most frequent mistakes are listed.
+    """
     heading, names = r"actual \ predicted", [_short(name) for name in result.classes]
     columns = max(len(heading), *map(len, names))
+    largest = max(count for counts in result.confusion for count in counts)
+    least = max(len(f"{largest:,}"), 4)
+    while least < 10 and len({name[:least] for name in names}) < len(names):
+        least += 1
     room = width() if sys.stdout.isatty() else WIDTH
-    if columns + 11 * len(names) > room:
-        say("", "The confusion matrix is too wide for a terminal: use --json or --plot FILE.")
+    size = min(10, (room - columns) // len(names) - 1)
+    if size < least:
+        _show_mistakes(result, names)
         return
-    say("", f"{heading:<{columns}}" + "".join(f" {name[:10]:>10}" for name in names), wrap=False)
+    heads = "".join(f" {name[:size]:>{size}}" for name in names)
+    say("", f"{heading:<{columns}}{heads}", wrap=False)
     for i, (name, counts) in enumerate(zip(names, result.confusion, strict=True)):
         cells = [
-            Styled(f" {count:>10,}", "good" if i == j else "bad") if count else f" {count:>10,}"
+            Styled(f" {count:>{size},}", "good" if i == j else "bad") if count else f" {0:>{size}}"
             for j, count in enumerate(counts)
         ]
         say([f"{name:<{columns}}", *cells], wrap=False)
+
+
+def _show_mistakes(result: Evaluation, names: list[str]) -> None:
+    """Print the pairs of classes that are mistaken for each other most often."""
+    pairs = [
+        (count, i, j)
+        for i, counts in enumerate(result.confusion)
+        for j, count in enumerate(counts)
+        if i != j and count
+    ]
+    if pairs:
+        say("", "most frequent mistakes (all of them: --json, --plot FILE)")
+    for count, i, j in sorted(pairs, key=lambda pair: (-pair[0], *pair[1:]))[:_MOST_MISTAKES]:
+        say(f"{count:>10,}  {names[i]} predicted as {names[j]}")
 
 
 def _show_groups(result: Evaluation) -> None:
