@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 from sklearn.pipeline import make_pipeline
 
-from rosenblatt import HashedNgrams, Model, Perceptron, train
+from rosenblatt import HashedNgrams, Model, Perceptron, load, save, train
 from rosenblatt.errors import ModelFormatError, OptionError
 from rosenblatt.jobs.predict import among
 from rosenblatt.learners.problems import Problems, votes
@@ -161,6 +161,18 @@ def test_threads_and_shards_give_the_same_bits(frame, tmp_path):
     assert one.score(frame, frame["label"]) > 0.8
     assert one.calibration is not None
     assert one.calibration.n_classes == 3
+
+
+def test_an_estimator_whose_pairs_vote_is_a_model_for_the_commands(frame, tmp_path):
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(frame).drop(columns="label")
+    estimator = Perceptron(multiclass="ovo", random_state=0).fit(X, frame["label"])
+    save(estimator, tmp_path / "e.model")
+    model = Model.load(tmp_path / "e.model")
+    assert (model.predict(X) == load(tmp_path / "e.model").predict(X)).all()
+    np.testing.assert_allclose(
+        model.decision_function(X), estimator.decision_function(X), atol=1e-4
+    )
 
 
 def test_onnx_counts_the_votes(frame, tmp_path):

@@ -42,6 +42,11 @@ def state_from(model: Model, learner: Any) -> State:
 
 def check_can_learn(model: Model) -> None:
     """Raise an OptionError if training cannot go on from a model."""
+    if "estimator" in model.parameters:
+        raise OptionError(
+            f"start (--from) goes on with models of train; this {model.parameters['estimator']} "
+            "goes on in Python: rosenblatt.load(...).partial_fit"
+        )
     if model.features.fasttext is not None:
         raise OptionError("a model of fastText cannot be trained further: train one from the text")
     if model.is_ordered:

@@ -1,7 +1,8 @@
-"""Fitted estimators as arrays and JSON data of a file, and back."""
+"""Fitted estimators as arrays and JSON data of a file, and back; and as models of raw rows."""
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import asdict, replace
 from itertools import pairwise
@@ -11,14 +12,22 @@ import numpy as np
 from scipy import sparse
 
 from rosenblatt import __version__, estimators, rules
+from rosenblatt.data.cells import spelled_labels
+from rosenblatt.data.columns import Column
+from rosenblatt.data.features import Features
+from rosenblatt.errors import ModelFormatError
 from rosenblatt.estimators._classifier import Classifier, describe_run
 from rosenblatt.estimators._kernel_functions import ModelKernel
 from rosenblatt.estimators._unseen import MOST_RECENT, Unseen
+from rosenblatt.kernels.packing import MOST_BITS
+from rosenblatt.kernels.text import Ngrams, column
 from rosenblatt.learners.column_scale import ColumnScale, RunningScale
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.log import MOST_COPIES, DualState, Log, Moment
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.weights import Weights
+from rosenblatt.models.head import Head
+from rosenblatt.models.model import Model
 from rosenblatt.models.tensorfile import (
     check_number,
     epochs_from,
@@ -39,6 +48,7 @@ _COUNTS = ("steps", "visits", "updates", "epoch", "run", "stop_reason")
 _LABELS = {"i": int, "u": int, "b": bool, "f": float, "U": str, "O": str}
 _LOG = ("problems", "rows", "taus", "times")
 _DUAL = ("clock", "squares", "updates")
+_NAMED = 25  # strongest columns per class that a model names
 _CSR = ("data", "indices", "indptr")
 
 
@@ -106,6 +116,79 @@ def from_file(arrays: Arrays, about: About) -> Classifier:
         progress.history = []
     _restore_recent(model, arrays)
     return model
+
+
+def as_model(estimator: Classifier) -> Model:
+    """A fitted estimator as a model of rows of files, for the commands.
+
+    Columns are those of the data frame that it was fitted to, by name; else it reads svmlight
+    files, with feature number j for column j of X. The label is in the column ``label``.
+    """
+    name, n_classes = type(estimator).__name__, len(estimator.classes_)
+    if name == KERNEL:
+        raise ModelFormatError(
+            f"this {name} scores rows by its support vectors, in Python only: rosenblatt.load "
+            "reads it, and the commands read linear models"
+        )
+    if n_classes < 2:
+        raise ModelFormatError(f"this {name} knows one class only: there is nothing to predict")
+    problems = estimator._learner.problems
+    of = "pair_" if problems.by_pairs else ""
+    d, coef = estimator.n_features_in_, getattr(estimator, f"{of}coef_")
+    columns, features = _columns_in_files(estimator, d)
+    weights = (coef.toarray() if hasattr(coef, "toarray") else np.asarray(coef)).T
+    order = np.argsort(columns)
+    try:
+        calibration = estimator.calibration_ if estimator.calibrate is not None else None
+    except (AttributeError, ValueError):  # nothing to calibrate on
+        calibration = None
+    parameters = {"estimator": name, **_plain_parameters(estimator)}
+    labels = tuple(spelled_labels(estimator.classes_).tolist())
+    return Model(
+        classes=labels,
+        features=features,
+        columns=columns[order].astype(np.uint32),
+        weights=np.ascontiguousarray(weights[order], dtype=np.float32),
+        bias=np.asarray(getattr(estimator, f"{of}intercept_"), dtype=np.float64),
+        parameters=parameters,
+        words=_strongest(estimator, labels, weights @ problems.signs.T if of else weights),
+        calibration=calibration,
+        head=Head.of_pairs(n_classes, problems.unit) if of else None,
+    )
+
+
+def _columns_in_files(estimator: Classifier, d: int) -> tuple[np.ndarray, Features]:
+    """The hashed column of each column of X, and how rows of files become features."""
+    names = getattr(estimator, "feature_names_in_", None)
+    multilabel = "," if estimator.multiclass_ == "labels" else None
+    if names is None:
+        bits = max(1, (d - 1).bit_length())
+        return np.arange(d), Features("svmlight", ngrams=Ngrams(bits=bits), separator=multilabel)
+    # Numbers are multiplied by 1 / (scale·√d): they enter as they are.
+    kinds = tuple(Column(str(name), "number", scale=1.0 / math.sqrt(d)) for name in names)
+    for bits in range(Ngrams().bits, MOST_BITS + 1):
+        hashed = np.array([column([f"{kind.name}="], bits) for kind in kinds])
+        gaps = np.array([column([f"{kind.name}=?"], bits) for kind in kinds])
+        if len(set(hashed.tolist()) | set(gaps.tolist())) == 2 * d:
+            ngrams = Ngrams(bits=bits)
+            return hashed, Features("table", kinds, "label", ngrams, separator=multilabel)
+    raise ModelFormatError(
+        f"the names of {d:,} columns collide when they are hashed: fit an array, whose columns are "
+        "numbers in svmlight files"
+    )
+
+
+def _strongest(
+    estimator: Classifier, labels: tuple[str, ...], weights: np.ndarray
+) -> dict[str, list[tuple[str, float]]]:
+    """The strongest columns of each class by name, with their weights."""
+    names = getattr(estimator, "feature_names_in_", np.arange(len(weights)))
+    by_class = [-weights[:, 0], weights[:, 0]] if weights.shape[1] == 1 else list(weights.T)
+    tops = [np.argsort(-strength, kind="stable")[:_NAMED] for strength in by_class]
+    return {
+        label: [(str(names[i]), float(strength[i])) for i in top if strength[i] > 0]
+        for label, strength, top in zip(labels, by_class, tops, strict=True)
+    }
 
 
 def _plain_parameters(model: Classifier) -> dict[str, Any]:

@@ -317,14 +317,16 @@ class Model:
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Model:
-        """Read a model from its file.
+        """Read a model from its file, or from that of a linear estimator with its columns.
 
         Examples
         --------
         >>> import tempfile, pathlib
-        >>> from rosenblatt import Model, train
+        >>> import pandas as pd
+        >>> from rosenblatt import Model, Perceptron, save
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "tiny.model"
-        >>> train({"x": [-1.0, 2.0] * 9, "label": ["no", "yes"] * 9}, epochs=3).save(path)
+        >>> frame = pd.DataFrame({"x": [-1.0, 2.0] * 9})
+        >>> save(Perceptron(random_state=0).fit(frame, ["no", "yes"] * 9), path)
         >>> Model.load(path).predict({"x": [-9.0, 9.0]}).tolist()
         ['no', 'yes']
         """

@@ -40,7 +40,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     model : Model or fitted classifier
         What :func:`rosenblatt.train` returned, or a fitted :class:`rosenblatt.TableClassifier`,
         :class:`rosenblatt.Perceptron`, :class:`rosenblatt.KernelPerceptron` or another member of
-        the family. The commands read models and those of a TableClassifier.
+        the family. The commands read all of them, but for kernels and votes of pairs of classes.
     path : path
 
     Examples
@@ -132,7 +132,7 @@ def _content(model: Model) -> tuple[Arrays, dict[str, Any]]:
 
 
 def read_model(path: str | os.PathLike[str]) -> Model:
-    """Read a model of raw rows from a file, and check it.
+    """Read a model of raw rows from a file, also from that of an estimator, and check it.
 
     Raises
     ------
@@ -145,10 +145,9 @@ def read_model(path: str | os.PathLike[str]) -> Model:
 def model_from(name: str, arrays: dict[str, Array], about: dict[str, Any]) -> Model:
     """The model of a file with these arrays and metadata; the name is for error messages."""
     if about.get("format") in _ESTIMATORS:
-        raise ModelFormatError(
-            f"{name} is the file of an estimator, which rosenblatt.load reads in Python; commands "
-            "read models of raw rows, which train and TableClassifier make"
-        )
+        from rosenblatt.models.estimator_file import as_model
+
+        return as_model(_estimator_from(name, arrays, about))
     if about.get("format") != FORMAT:
         raise ModelFormatError(f"{name} is a {about.get('format')!r} file, not a model")
     version = about.get("version")
