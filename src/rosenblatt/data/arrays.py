@@ -188,9 +188,8 @@ def _check_size(rows: int, columns: int, most_cells: int | None, path: str) -> N
 def _check_fractions(count: int, path: str) -> None:
     if count > _MOST_FRACTIONS:
         raise DataError(
-            f"there are more than {_MOST_FRACTIONS:,} decimals in columns that doubles do not hold "
-            "exactly, and proofs about as many fractions take hours: write a Parquet file, whose "
-            "numbers are doubles",
+            f"there are more than {_MOST_FRACTIONS:,} decimals that are no doubles, and a proof "
+            "about so many fractions takes too long: write a Parquet file, which holds doubles",
             path=path,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING
@@ -144,8 +145,8 @@ def _margins(c: Certificate) -> list[str]:
     if c.mistake_bound is not None:
         margin = _interval(c.augmented.lower, c.augmented.upper)
         lines.append(
-            f"A perceptron makes at most {c.mistake_bound:,} mistakes on these rows, in any order "
-            f"(R = {c.radius:.4g}, augmented margin {margin})."
+            f"A perceptron makes at most {_shown_bound(c.mistake_bound)} mistakes on these rows, "
+            f"in any order (R = {c.radius:.4g}, augmented margin {margin})."
         )
     return lines
 
@@ -199,3 +200,14 @@ def _contradiction(c: Certificate, contradiction: Combination, one: str, other: 
 
 def _share(share: Fraction) -> str:
     return str(share) if share.denominator <= 999 else f"{float(share):.4g}"
+
+
+def _shown_bound(bound: int) -> str:
+    """A bound as a person writes it: of many digits three, rounded up.
+
+    >>> _shown_bound(12_345), _shown_bound(10**79 + 1)
+    ('12,345', '1.01E+79')
+    """
+    if bound < 10**15:
+        return f"{bound:,}"
+    return str(Context(prec=3, rounding=ROUND_CEILING).create_decimal(bound))
