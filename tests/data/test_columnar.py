@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
 from rosenblatt import data
+from rosenblatt.data.bytes import LONGEST_ROW
 from rosenblatt.errors import DataError
 
 
@@ -81,6 +83,36 @@ def test_an_array_of_json_objects_is_a_table(tmp_path, indent):
     lines = data.open(write(tmp_path, "b.jsonl", FIRST))
     for name in ("a.json", "a"):
         assert rows_of(data.open(tmp_path / name)) == rows_of(lines)
-    (tmp_path / "c.json").write_text(json.dumps(rows)[:-1])
-    with pytest.raises(DataError, match=r"c\.json: expected an array of JSON objects: "):
-        data.open(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ('[{"a": 1}, {"a": 2}', r"object 3: the array does not end"),
+        ('[{"a": 1}, {"a": tru}]', "object 2: Expecting value"),
+        ('[{"a": 1}, 2]', "object 2: expected {, found '2'"),
+        ('[{"a": 1}] x', "object 2: expected nothing, found 'x'"),
+        ('[{"a": 1} {"a": 2}]', "object 2: expected , or ], found '{'"),
+        ('[{"a": ' + "[" * 10_000 + "]" * 10_000 + "}]", "object 1: maximum recursion"),
+        (b'[{"a": 1}, {"a": "\xff"}]', "object 1: 'utf-8' codec"),
+    ],
+)
+def test_what_is_no_array_of_objects_is_said_with_the_number_of_the_object(
+    tmp_path, content, fault
+):
+    path = tmp_path / "a.json"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    message = re.escape("a.json: expected an array of JSON objects: ") + fault
+    with pytest.raises(DataError, match=message):
+        list(data.open(path, label="a", text="a"))
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_an_array_of_more_than_the_longest_row_is_read_in_blocks(tmp_path, indent):
+    rows = [{"a": f"{i:04} {'word ' * 50}", "label": "xy"[i % 2]} for i in range(50_000)]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(rows, indent=indent))
+    assert path.stat().st_size > LONGEST_ROW
+    sizes = [len(batch) for batch in data.open(path)]
+    assert sum(sizes) == len(rows)
+    assert max(sizes) < len(rows) / 2

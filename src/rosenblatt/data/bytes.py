@@ -197,7 +197,8 @@ class ByteSource:
             self._outstanding -= count
         self._all_read = filled < len(room)
         if self._all_read and self._outstanding > 0 and not self.fault:
-            self.fault = f"{self._outstanding:,} bytes are missing: the file was cut short"
+            missing = f"{self._outstanding:,} bytes are missing"
+            self.fault = f"was changed while it was read: {missing}"
         return filled
 
     def _read_live(self, room: np.ndarray, filled: int) -> int:

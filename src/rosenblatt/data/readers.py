@@ -41,7 +41,7 @@ from rosenblatt.data.text_tables import (
     Dialect,
     detect_dialect,
     is_json_array,
-    json_array_as_lines,
+    json_array_blocks,
 )
 from rosenblatt.errors import DataError, NoRowsError, counted, listed, shown, visible
 from rosenblatt.kernels.crosses import NO_PRODUCTS
@@ -357,7 +357,7 @@ class Reader:
         source, kind = self._bytes(path), self._kind_of(path)
         header = self.header if self.kind.delimiters else None
         if kind.name == "jsonl" and is_json_array(source.head(_LOOK_BYTES)):
-            return None, iter([json_array_as_lines(source)])
+            return None, json_array_blocks(source)
         dialect = dialect_of(source, kind, header, self._names_mentioned())
         if dialect is None:
             return None, self._blocks(source, None)

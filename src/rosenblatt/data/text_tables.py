@@ -6,6 +6,7 @@ and column of what is wrong.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -19,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import Chunk, Faults, drop_faults
-from rosenblatt.data.bytes import BLOCK_BYTES, Block, ByteSource, read_blocks
+from rosenblatt.data.bytes import BLOCK_BYTES, LONGEST_ROW, Block, ByteSource
 from rosenblatt.data.cells import MISSING_WORDS, Words, is_utf8
 from rosenblatt.errors import DataError, NoRowsError, shown
 
@@ -29,6 +30,7 @@ _SAMPLE_ROWS = 50
 _PART_BYTES = 1 << 19  # parsed at a time, to stay in the processor's cache
 _AS_STRINGS = (pa.string(), pa.int64(), pa.float64())
 
+_BLANKS = re.compile(r"[ \t\n\r]*")
 _JSON_ARRAY = re.compile(rb"\s*\[\s*\{")
 
 # A global setting of the csv module: a value may be as long as a row.
@@ -285,17 +287,67 @@ def is_json_array(head: bytes) -> bool:
     return _JSON_ARRAY.match(head) is not None
 
 
-def json_array_as_lines(source: ByteSource) -> Block:
-    """The objects of a JSON array, one per line, so that lines count them."""
-    content = b"".join(block.data for block in read_blocks(source, BLOCK_BYTES))
+def json_array_blocks(source: ByteSource) -> Iterator[Block]:
+    """Blocks of the objects of a JSON array, one per line, so that lines count them."""
+    line, lines, size = 1, list[bytes](), 0
     try:
-        values = json.loads(content)
+        for item in _array_items(_decoded(source)):
+            lines.append(item.replace("\n", " ").replace("\r", " ").encode() + b"\n")
+            size += len(lines[-1])
+            if size >= BLOCK_BYTES:
+                yield Block.of(b"".join(lines), source.path, line)
+                line, lines, size = line + len(lines), [], 0
     except (ValueError, RecursionError) as error:
-        message = f"expected an array of JSON objects: {error}"
-        raise DataError(message, path=source.path) from None
-    lines = (json.dumps(value, ensure_ascii=False, separators=(",", ":")) for value in values)
-    data = "".join(line + "\n" for line in lines)
-    return Block.of(data.encode(errors="surrogatepass"), source.path)
+        place = f"object {line + len(lines):,}: {error}"
+        raise DataError(f"expected an array of JSON objects: {place}", path=source.path) from None
+    finally:
+        source.close()
+    if lines or line == 1:
+        yield Block.of(b"".join(lines), source.path, line)
+
+
+def _decoded(source: ByteSource) -> Iterator[str]:
+    """The text of a file, in pieces."""
+    decoder, room = codecs.getincrementaldecoder("utf-8")(), np.empty(_PART_BYTES, np.uint8)
+    while not source.ended:
+        size = source.read_into(room)
+        yield decoder.decode(room[:size].tobytes(), source.ended)
+    source.check(1)
+
+
+def _array_items(pieces: Iterator[str]) -> Iterator[str]:
+    """The objects of a JSON array as they are written; raises a ValueError where it is none.
+
+    >>> list(_array_items(iter(['[{"a": 1}, {"b"', ': [2]} ]'])))
+    ['{"a": 1}', '{"b": [2]}']
+    """
+    scan = json.JSONDecoder().raw_decode
+    text, at, expected, fault = "", 0, "[", "the array does not end"
+    while True:
+        at = _BLANKS.match(text, at).end()  # type: ignore[union-attr]
+        sign = text[at : at + 1]
+        if sign == "{" and sign in expected:
+            try:
+                end = scan(text, at)[1]
+            except json.JSONDecodeError as error:
+                fault, sign = error.msg, ""  # unless the rest of the object comes
+                if len(text) - at > LONGEST_ROW:
+                    raise ValueError(fault) from None
+            else:
+                yield text[at:end]
+                at, expected = end, ",]"
+                continue
+        if not sign:
+            piece = next(pieces, None)
+            if piece is None:
+                if expected:
+                    raise ValueError(fault)
+                return
+            text, at = text[at:] + piece, 0
+        elif sign in expected:
+            at, expected = at + 1, {"[": "{]", ",": "{", "]": ""}[sign]
+        else:
+            raise ValueError(f"expected {' or '.join(expected) or 'nothing'}, found {sign!r}")
 
 
 def _json_by_arrow(block: Block, schema: pa.Schema | None) -> pa.Table | None:
