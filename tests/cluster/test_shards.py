@@ -68,6 +68,13 @@ def test_values_that_cannot_be_learned_from_are_refused(tmp_path):
         hashed_rows(manifest.shards[0], reading, str(tmp_path / "rows"))
 
 
+def test_an_array_of_json_objects_is_not_cut(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('[{"x": 1, "label": "a"}, {"x": 2, "label": "b"}]')
+    with pytest.raises(DataError, match=r"a\.json: an array of JSON objects cannot be cut"):
+        detect_reading(make_manifest(path, shards=2), label="label")
+
+
 def test_a_shard_that_cannot_be_read_leaves_nothing(shard, tmp_path):
     part = shard[0][0]
     gone = (part._replace(file=part.file._replace(path=str(tmp_path / "gone.csv"))),)

@@ -32,10 +32,10 @@ from rosenblatt.data.columnar import BATCH_ROWS, read_columnar
 from rosenblatt.data.formats import Format
 from rosenblatt.data.limits import check_values
 from rosenblatt.data.open import detect_features, missing_words, source_for
-from rosenblatt.data.readers import Reader
+from rosenblatt.data.readers import LOOK_BYTES, Reader
 from rosenblatt.data.samples import Sampled
 from rosenblatt.data.store import Store
-from rosenblatt.data.text_tables import Dialect
+from rosenblatt.data.text_tables import Dialect, is_json_array
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Ngrams
@@ -43,6 +43,10 @@ from rosenblatt.models import tensorfile
 from rosenblatt.models.tensorfile import reporting_damage
 
 _FORMAT, _VERSION = "rosenblatt-shard", 2
+_ARRAY = (
+    "an array of JSON objects cannot be cut into shards: train without --workers, or write an "
+    "object per line"
+)
 _MAX_OPEN = 256  # shards per process; the row pointers of each are in memory
 
 
@@ -148,7 +152,11 @@ class PartReader(Reader):
         if dialect is not None and part.start:
             dialect = dialect._replace(start=0)
         path, limits = part.file.path, (part.start, part.end)
-        return dialect, self._blocks(ByteSource(path, open_file(path), part=limits), dialect)
+        source = ByteSource(path, open_file(path), part=limits)
+        if self.format == "jsonl" and part.start == 0 and is_json_array(source.head(LOOK_BYTES)):
+            source.close()
+            raise DataError(_ARRAY, path=path)
+        return dialect, self._blocks(source, dialect)
 
     def _columnar(self, part: Any, columns: list[str] | None, kind: Format) -> Iterator[Chunk]:
         """The rows of row groups of a Parquet file, or of an Arrow file."""

@@ -50,7 +50,7 @@ from rosenblatt.kernels.sparse_lines import parse_vw
 _MANY_COLUMNS = 10_000
 _LATER_BYTES = 1 << 20
 _TAG_BYTES = 1 << 14  # that tell whether rows of Vowpal Wabbit files have tags
-_LOOK_BYTES = 1 << 10  # that tell an array of JSON objects from lines
+LOOK_BYTES = 1 << 10  # that tell an array of JSON objects from lines
 
 # Reads a chunk when called, in any thread.
 Piece = Callable[[], Chunk | Lines]
@@ -167,7 +167,7 @@ class Reader:
                 continue
             source = ByteSource(path)
             dialect = dialect_of(source, self.kind, self.header, self._names_mentioned())
-            begin = source.compression is not None or is_json_array(source.head(_LOOK_BYTES))
+            begin = source.compression is not None or is_json_array(source.head(LOOK_BYTES))
             files.append(Sampled(path, Path(path).stat().st_size, dialect, begin))
             source.close()
         return files
@@ -356,7 +356,7 @@ class Reader:
         """The dialect of CSV and TSV, else None, and the blocks of a file after its header."""
         source, kind = self._bytes(path), self._kind_of(path)
         header = self.header if self.kind.delimiters else None
-        if kind.name == "jsonl" and is_json_array(source.head(_LOOK_BYTES)):
+        if kind.name == "jsonl" and is_json_array(source.head(LOOK_BYTES)):
             return None, json_array_blocks(source)
         dialect = dialect_of(source, kind, header, self._names_mentioned())
         if dialect is None:
