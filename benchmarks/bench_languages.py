@@ -21,6 +21,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -141,22 +142,22 @@ def main() -> None:
         counts = write(folder, sentences)
         console.print(f"{len(sentences)} languages ({', '.join(sentences)}), rows {counts}\n")
         table = Table("", "accuracy", "size", "training", "prediction", "same bytes")
-        for row in ours(folder, 0) + theirs(folder, 0):
-            table.add_row(*row)
+        rows = ours(folder) + ours(folder, analyzer="char", ngrams=(2, 4)) + theirs(folder, 0)
         if options.tune:
-            for row in ours(folder, options.tune) + theirs(folder, options.tune):
-                table.add_row(*row)
+            rows += ours(folder, tune=options.tune, valid=folder / "valid.txt")
+            rows += theirs(folder, options.tune)
+        for row in rows:
+            table.add_row(*row)
         console.print(table)
 
 
-def ours(folder: Path, tune: int) -> list[list[str]]:
-    """rosenblatt with characters, and its compressed form."""
-    settings = {"tune": tune, "valid": folder / "valid.txt"} if tune else {"analyzer": "char"}
-    spans = {} if tune else {"ngrams": (2, 4)}
+def ours(folder: Path, **settings: Any) -> list[list[str]]:
+    """rosenblatt with settings of `train`, and the compressed form of its model."""
     took, digests = [], set()
-    for round_ in range(1 if tune else 2):
+    rounds = 1 if "tune" in settings else 2
+    for round_ in range(rounds):
         began = perf_counter()
-        train(folder / "train.txt", out=folder / f"{round_}.model", **settings, **spans)
+        train(folder / "train.txt", out=folder / f"{round_}.model", **settings)
         took.append(perf_counter() - began)
         digests.add(hashlib.sha256((folder / f"{round_}.model").read_bytes()).hexdigest())
     model = load(folder / "0.model")
@@ -164,8 +165,9 @@ def ours(folder: Path, tune: int) -> list[list[str]]:
     lines = [line.split(" ", 1) for line in (folder / "test.txt").read_text().splitlines()]
     texts = [text for _, text in lines]
     truth = [label.removeprefix("__label__") for label, _ in lines]
-    same = "-" if tune else "yes" if len(digests) == 1 else "no"
-    label = f"rosenblatt, tune={tune}" if tune else 'rosenblatt, analyzer="char", ngrams=(2, 4)'
+    same = "-" if rounds == 1 else "yes" if len(digests) == 1 else "no"
+    said = [f"{name}={value}" for name, value in settings.items() if name != "valid"]
+    label = f"rosenblatt, {', '.join(said) or 'by default'}"
     rows = []
     for title, file in ((label, "0.model"), ("  compressed", "small.model")):
         found = load(folder / file)
