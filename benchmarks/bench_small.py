@@ -5,10 +5,10 @@
 
 `few` trains on 100, 300 and 1,000 rows of the corpora of benchmarks/corpora.py in FOLDER and tests
 on others: `train`, `train` with self-training on 4,000 more texts of the training file without
-their labels (those of calibrated probability 0.9 and more become rows), and TF-IDF with logistic
-regression. `tune` compares the test errors of `train` with those of ``train(tune=SECONDS)`` on ten
-corpora, 1,000 rows of each, and on ten small tables. RESULTS has a line of JSON for each; what is
-there is not computed again.
+their labels (those of calibrated probability 0.9 and more become rows), `train` with the document
+frequencies of these texts too, and TF-IDF with logistic regression. `tune` compares the test errors
+of `train` with those of ``train(tune=SECONDS)`` on ten corpora, 1,000 rows of each, and on ten
+small tables. RESULTS has a line of JSON for each; what is there is not computed again.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from rosenblatt import train
+from rosenblatt.jobs.rows import FileRows
+from rosenblatt.learners.rates import SAMPLE, IdfScales
 
 sys.path.insert(0, str(Path(__file__).parent))
 from corpora import read
@@ -76,6 +78,39 @@ def self_training(rows: dict[str, Any]) -> float:
     return plain(rows | grown)
 
 
+def idf_of_all(rows: dict[str, Any]) -> float:
+    """`train` with the document frequencies of all texts.
+
+    There is no option for it: it takes the scales of a first run over all texts, whose labels do
+    not matter for that, and gives them to the second before it computes its own.
+    """
+    texts = rows["text"] + rows["more"]
+    labels = (rows["label"] * len(texts))[: len(texts)]
+    is_ready, scales = FileRows._is_ready, np.empty(0, np.float32)
+
+    def first(self: FileRows, ended: bool = False) -> bool:
+        nonlocal scales
+        ready = is_ready(self, ended)
+        if self.rarity is not None and not len(scales):
+            scales = np.full(self.n_columns, self.rarity.rest, np.float32)
+            scales[self.numbering.columns[: len(self.rarity.scales)]] = self.rarity.scales
+        return ready
+
+    def second(self: FileRows, ended: bool = False) -> bool:
+        if self.rarity is None and (ended or len(self.store) >= SAMPLE):
+            self.rarity = IdfScales(scales[self.numbering.columns], float(scales.max()))
+            self.learner.change(rates=self.rarity.rates)
+        return is_ready(self, ended)
+
+    try:
+        FileRows._is_ready = first  # type: ignore[method-assign]
+        train({"label": labels, "text": texts}, label="label", text="text", n_jobs=1, epochs=1)
+        FileRows._is_ready = second  # type: ignore[method-assign]
+        return plain(rows)
+    finally:
+        FileRows._is_ready = is_ready  # type: ignore[method-assign]
+
+
 def tfidf(analyzer: str, ngrams: tuple[int, int], more: bool) -> Callable[[dict[str, Any]], float]:
     """TF-IDF, if wanted with the document frequencies of more texts, and logistic regression."""
 
@@ -92,6 +127,7 @@ def tfidf(analyzer: str, ngrams: tuple[int, int], more: bool) -> Callable[[dict[
 FEW: dict[str, Callable[[dict[str, Any]], float]] = {
     "train": plain,
     "train, self-training": self_training,
+    "train, idf of all texts": idf_of_all,
     "words": tfidf("word", (1, 2), more=False),
     "characters": tfidf("char_wb", (2, 5), more=False),
     "characters, idf of all texts": tfidf("char_wb", (2, 5), more=True),
