@@ -166,6 +166,15 @@ def test_many_amounts_as_labels_are_refused_before_anything_is_trained():
         data.open({"x": range(1500), "label": [i + 0.25 for i in range(1500)]})
 
 
+def test_names_among_which_are_versions_are_classes():
+    names = [f"{i}.25" for i in range(25)] + ["stable", "testing", "unstable"]
+    labels = names * 20
+    classes = data.open({"x": range(len(labels)), "label": labels})
+    assert sum(map(len, classes)) == len(labels)
+    with pytest.raises(DataError, match="are amounts"):  # but for a stray cell
+        data.open({"x": range(500), "label": [*names[:25], "none"] * 19 + names[:6]})
+
+
 def test_grades_of_half_points_are_classes(tmp_path):
     grades = [0.5 * i for i in range(11)] * 20
     assert len(list(data.open({"x": grades, "label": grades}))) == 1

@@ -21,6 +21,7 @@ from rosenblatt.errors import DataError
 
 SEPARATOR = ","
 _FRACTION = re.compile(r"[-+]?\d*\.\d*[1-9]\d*(e[-+]?\d+)?$", re.IGNORECASE)
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$", re.IGNORECASE)
 _MOST_FRACTIONS = 20  # as grades of half points
 _AMOUNTS = (
     "there are {:,} labels such as {}: these are amounts, not classes; for regression take another "
@@ -55,10 +56,15 @@ def split_labels(cell: str, separator: str) -> list[str]:
 def refuse_amounts(labels: Iterable[str], rows: int, path: str, column: str | None) -> None:
     """Raise a DataError if too many of the labels of some rows are decimal fractions.
 
+    They are names, such as versions, where more than a tenth of the labels are no numbers.
+
     >>> refuse_amounts(["0.5", "1", "1.5"], 3, "a.csv", "y")
     """
+    labels = list(labels)
     fractions = [label for label in labels if _FRACTION.match(label)]
     if len(fractions) <= (_MOST_FRACTIONS if 2 * len(fractions) <= rows else 2):
+        return
+    if 10 * sum(not _NUMBER.match(label) for label in labels) > len(labels):
         return
     message = _AMOUNTS.format(len(fractions), ", ".join(fractions[:3]))
     raise DataError(message, path=path, column=column)
