@@ -104,3 +104,22 @@ def test_a_line_null_is_no_object(line, schema):
             parse_json(block, schema, False)
         chunk = parse_json(block, schema, True)
         assert chunk.table.num_rows == text.count("{")
+
+
+@pytest.mark.parametrize("schema", [None, SCHEMA])
+@pytest.mark.parametrize("opened", ["[", '{"s": '])
+def test_deeply_nested_values_do_not_crash_arrow(schema, opened):
+    """Arrow's reader calls itself for each level, until the stack is full."""
+    closed = "]" if opened == "[" else "}"
+    for depth in (100, 600, *range(955, 1000, 5), 20_000, 500_000):
+        nested = opened * depth + "1" + closed * depth
+        text = f'{{"s": "a", "x": {nested}}}\n{{"s": "b", "x": 1}}\n'
+        chunk = parse_json(Block.of(text.encode(), "a.jsonl"), schema, True)
+        assert chunk.table["s"].to_pylist()[-1] == "b"
+
+
+def test_brackets_in_text_are_text():
+    text = "[" * 5000
+    lines = json.dumps({"s": text}) + "\n" + json.dumps({"s": "{" * 400}) + "\n"
+    chunk = parse_json(Block.of(lines.encode(), "a.jsonl"), None, False)
+    assert chunk.table["s"].to_pylist() == [text, "{" * 400]

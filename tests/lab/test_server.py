@@ -1,14 +1,17 @@
 """The lab is for this machine alone, and for its own page."""
 
+import asyncio
 import base64
 import gc
 import http.client
 import json
+import logging
 import socket
 import subprocess
 import sys
 import time
 import zlib
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import pytest
@@ -19,7 +22,7 @@ from rosenblatt.lab import server as server_module
 from rosenblatt.lab.component import Lab
 from rosenblatt.lab.server import free_port, serve
 from rosenblatt.lab.session import Session
-from rosenblatt.lab.state import Data, LabSettings, encode
+from rosenblatt.lab.state import MOST_CHARACTERS, Data, LabSettings, encode
 
 
 def upgrade(address, origin, **more):
@@ -227,6 +230,58 @@ def test_a_link_may_say_what_part_of_the_plane_is_shown(frame):
     for broken in ([1, 2, 3], ["a"] * 4, [float("nan")] * 4, 5):
         shown.do({"do": "restore", "link": link, "frame": broken})
         assert len(shown.view["frame"]) == 4
+
+
+async def exchange(address, *parts):
+    """What the websocket answers to a message: the type of its reply, or a closing code."""
+    from tornado.httpclient import HTTPRequest  # needs the extra "lab"
+    from tornado.websocket import WebSocketClosedError, websocket_connect
+
+    at = urlsplit(address)
+    connection = http.client.HTTPConnection(at.hostname, at.port, timeout=10)
+    connection.request("GET", "/")
+    page = connection.getresponse().read().decode()
+    connection.close()
+    token = page.split('"token":"', 1)[1].split('"', 1)[0]
+    request = HTTPRequest(f"ws://{at.netloc}/ws", headers={"Origin": address.rstrip("/")})
+    socket = await websocket_connect(request, subprotocols=["bokeh", token])
+    try:
+        for _ in range(3):
+            await asyncio.wait_for(socket.read_message(), 20)  # the server is ready
+        with suppress(WebSocketClosedError):
+            for part in parts:
+                await socket.write_message(part, binary=isinstance(part, bytes))
+        head = await asyncio.wait_for(socket.read_message(), 20)
+        return socket.close_code if head is None else json.loads(head)["msgtype"]
+    finally:
+        socket.close()
+        while await asyncio.wait_for(socket.read_message(), 20) is not None:
+            pass
+
+
+HEADER = json.dumps({"msgid": "1", "msgtype": "PATCH-DOC"})
+MANY_BUFFERS = json.dumps({"msgid": "1", "msgtype": "PATCH-DOC", "num_buffers": 10**9})
+NESTED = '{"events":[{"kind":"MessageSent","msg_type":"bokeh_event","msg_data":%s}]}'
+
+
+def test_huge_messages_are_refused_and_do_not_fill_the_log(address, caplog):
+    refused = {
+        "50 MB": ("x" * 50_000_000,),
+        "4 MB": (HEADER, "{}", '"' + "x" * (2 * MOST_CHARACTERS + 10_000) + '"'),
+        "nested": (HEADER, "{}", "[" * 3_900_000),
+        "nested header": ("[" * 3_900_000, "{}", "{}"),
+        "digits": (HEADER, "{}", "9" * 3_900_000),
+        "bytes": (b"\0" * 3_900_000,),
+        "buffers": (MANY_BUFFERS, "{}", '{"events":[]}', '{"id":"a"}', b"\1" * 3_900_000),
+    }
+    for name, parts in refused.items():
+        closed = asyncio.run(exchange(address, *parts))
+        assert closed is None or isinstance(closed, int), name
+    answered = asyncio.run(exchange(address, HEADER, "{}", NESTED % ("[" * 900 + "]" * 900)))
+    assert answered == "ERROR"
+    assert asyncio.run(exchange(address, HEADER, "{}", '{"events":[]}')) == "OK"
+    logged = [logging.Formatter().format(record) for record in caplog.records]
+    assert max(map(len, logged)) < 5000
 
 
 def test_every_request_is_answered_by_a_new_view():

@@ -122,6 +122,13 @@ def test_a_file_becomes_rows_with_the_larger_label_positive():
         ("a,b,label\n1,oops,x\n", "expected a number, found 'oops'"),
         ("a,label\n" + "1,x\n2,y\n" * MOST_POINTS, f"up to {MOST_POINTS} points"),
         ("a" * (MOST_CHARACTERS + 1), "larger than 2 MB"),
+        # 13 kB of memory for each column that is read
+        ("1," * 950_000, "1 to 100 features, not 950,001"),
+        ('"\n";' * 300_000 + "label\n", "1 to 100 features, not 300,001"),
+        ('{"label": "a", ' + ", ".join(f'"c{i}": 1' for i in range(1000)) + "}", "not 1,001"),
+        ('{"label": "a", "x": ' + "[" * 900_000, "line 1: expected a JSON object"),
+        ("a,label\n" + "1,x\n" * 250_000, "more than 200,000 cells"),
+        ("1 4000000:1\n-1 1:1\n", "more than 200,000 cells"),
     ],
 )
 def test_bad_files_are_refused_with_a_plain_sentence(text, message):

@@ -28,6 +28,7 @@ SAMPLE_BYTES = 1 << 16
 
 _SAMPLE_ROWS = 50
 _PART_BYTES = 1 << 19  # parsed at a time, to stay in the processor's cache
+_MOST_NESTED = 500
 _AS_STRINGS = (pa.string(), pa.int64(), pa.float64())
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
@@ -353,10 +354,13 @@ def _array_items(pieces: Iterator[str]) -> Iterator[str]:
 def _json_by_arrow(block: Block, schema: pa.Schema | None) -> pa.Table | None:
     """The table, or None if Arrow fails or there is not one object per line.
 
-    Arrow parses a line ``null`` as a row, and crashes if a block begins with one (Arrow 26).
+    Arrow parses a line ``null`` as a row, and crashes if a block begins with one, or if values are
+    nested in each other by the thousand (Arrow 26).
     """
     from pyarrow import json as arrow_json
 
+    if _may_be_nested_deeply(block):
+        return None
     begins = np.append(0, np.flatnonzero(block.array == ord("\n")) + 1)[:-1]
     firsts = block.array[begins].tobytes()
     if firsts.strip(b"{"):  # there are blank lines, or blanks before objects
@@ -372,6 +376,16 @@ def _json_by_arrow(block: Block, schema: pa.Schema | None) -> pa.Table | None:
     except pa.ArrowInvalid:
         return None
     return table if table.num_rows == len(firsts) else None
+
+
+def _may_be_nested_deeply(block: Block) -> bool:
+    """Whether a line has more than 500 brackets, be they in strings or not."""
+    opening = (block.array == ord("[")) | (block.array == ord("{"))
+    ends = np.flatnonzero(block.array == ord("\n"))
+    if np.count_nonzero(opening) <= len(ends) + _MOST_NESTED:
+        return False
+    lines = np.searchsorted(ends, np.flatnonzero(opening))
+    return bool(np.bincount(lines).max(initial=0) > _MOST_NESTED)
 
 
 def _json_by_rows(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:
@@ -400,8 +414,9 @@ def _object(line: bytes) -> dict[str, Any]:
     value = json.loads(line.decode("utf-8"), parse_constant=lambda name: None)
     if not isinstance(value, dict):
         raise ValueError("a line holds one JSON object")
-    # Half of a surrogate pair is not a character.
-    json.dumps(value, ensure_ascii=False).encode("utf-8")
+    # Half of a surrogate pair is not a character. The lists leave room for writing the value again,
+    # from a function further in.
+    json.dumps([[[[[[[[value]]]]]]]], ensure_ascii=False).encode("utf-8")
     return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import socket
 import time
@@ -19,6 +20,7 @@ COURSE = "rosenblatt-course"  # where pages are served; their script knows the l
 LOOPBACK = ("127.0.0.1", "localhost")
 # A page connects within moments of being served; sessions without a connection are then closed.
 SECONDS_UNCONNECTED = 10.0
+_MOST_LOGGED = 2000  # characters of a record, and of its traceback
 
 # {% extends base %} includes Panel's scripts, from this server: the page needs no network.
 _PAGE = """
@@ -96,8 +98,8 @@ def serve(
         port=port,
         address=address,
         websocket_origin=hosts,
-        # An upload travels as JSON, in which a character may take six bytes.
-        websocket_max_message_size=6 * MOST_CHARACTERS + 10_000,
+        # An upload travels as JSON, in which a quote or a line break takes two bytes.
+        websocket_max_message_size=2 * MOST_CHARACTERS + 10_000,
         check_unused_sessions_milliseconds=int(200 * SECONDS_UNCONNECTED),
         unused_session_lifetime_milliseconds=int(1000 * SECONDS_UNCONNECTED),
         show=show,
@@ -136,18 +138,22 @@ def _run(
     server._tornado.add_handlers(others, [(".*", _refusal(names[0], options["port"]))])
     for rule in server._tornado.wildcard_router.rules:
         if isinstance(rule.target, type) and rule.target.__name__ == "WSHandler":
-            rule.target = _without_delay(rule.target)
+            rule.target = _for_a_page(rule.target)
+    for part in ("views.ws", "protocol_handler"):
+        logging.getLogger(f"bokeh.server.{part}").addFilter(_cut)
     server.start()
     with suppress(RuntimeError):  # a notebook runs the loop already
         server.io_loop.start()
     return server
 
 
-def _without_delay(handler: Any) -> Any:
-    """A websocket handler whose messages leave at once.
+def _for_a_page(handler: Any) -> Any:
+    """A websocket handler whose messages leave at once, and which takes text alone.
 
     A view travels in three messages. By default the kernel holds the second back until the browser
     has acknowledged the first, which takes up to 40 ms: a third of the pictures of a drag.
+
+    The page sends no binary messages. Bokeh keeps as many of them as a header announces.
     """
 
     class Prompt(handler):
@@ -155,7 +161,21 @@ def _without_delay(handler: Any) -> Any:
             super().open()
             self.set_nodelay(True)
 
+        async def on_message(self, fragment: str | bytes) -> None:
+            if isinstance(fragment, bytes):
+                self._protocol_error("the lab takes no binary messages")
+            else:
+                await super().on_message(fragment)
+
     return Prompt
+
+
+def _cut(record: logging.LogRecord) -> bool:
+    """Shorten what Bokeh logs of a message that it cannot read: it logs all of it."""
+    record.msg, record.args = record.getMessage()[:_MOST_LOGGED], ()
+    if record.exc_info:
+        record.exc_text = logging.Formatter().formatException(record.exc_info)[-_MOST_LOGGED:]
+    return True
 
 
 def _refusal(name: str, port: int) -> Any:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import csv
 import io
 import json
 import os
+import re
 import sys
 import zlib
 from collections.abc import Iterable, Sequence
@@ -26,6 +28,7 @@ from rosenblatt.tracing.run import RULES
 
 MOST_POINTS = 500
 MOST_FEATURES = 100
+MOST_COLUMNS = 1000  # commas in a sentence are no columns, so that more than the features pass
 MOST_CLASSES = 8
 MOST_CELLS = 200_000
 MOST_CHARACTERS = 2_000_000
@@ -35,6 +38,7 @@ KEEPS = ("last", "average", "best")
 CLOUDS = ("blobs", "moons", "rings", "overlap")
 _CLOUD_POINTS = 60
 UPDATES = ("online", "batch")
+_JSON_NAME = re.compile(r'"([^"\\]*)"\s*:')
 
 
 @dataclass(frozen=True)
@@ -211,8 +215,10 @@ class Data:
         """The rows of an uploaded file."""
         if len(text) > MOST_CHARACTERS:
             raise ValueError(f"the file is larger than {MOST_CHARACTERS // 1_000_000} MB")
+        _check_width(text)
         content = io.BytesIO(text.encode(errors="replace"))
-        return cls._table(read_arrays(content, row_names=True, name=title), title)
+        table = read_arrays(content, row_names=True, most_cells=MOST_CELLS, name=title)
+        return cls._table(table, title)
 
     @classmethod
     def file(
@@ -347,6 +353,25 @@ def decode(text: str) -> tuple[Data, LabSettings, int, LabSettings | None]:
         return data, LabSettings.of(content["settings"]), max(0, int(content["position"])), other
     except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError, zlib.error):
         raise ValueError("this link does not contain a session of the lab") from None
+
+
+def _check_width(text: str) -> None:
+    """ValueError if a text has far more columns than the lab takes: reading each takes 13 kB."""
+    if text.lstrip()[:1] == "{":
+        widths = [len(set(_JSON_NAME.findall(text)))]
+    else:
+        widths = [_first_width(text, mark) for mark in (",", "\t", ";", "|")]
+    if max(widths) > MOST_COLUMNS:
+        raise ValueError(f"the lab takes 1 to {MOST_FEATURES} features, not {max(widths):,}")
+
+
+def _first_width(text: str, mark: str) -> int:
+    """How many cells a table has whose cells this mark separates, by its first row."""
+    try:
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
+        return len(next((row for row in rows if row), ()))
+    except csv.Error:  # a cell of 131,072 characters
+        return 1
 
 
 def _class_names(labels: list[Any]) -> tuple[str, ...]:

@@ -532,6 +532,7 @@ export function render({ model }) {
     try { content = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer()) } catch {
       return say(`${file.name} is not UTF-8. Save it as UTF-8 (in a spreadsheet: "CSV UTF-8") and load it again. Or is this a binary file?`, "error")
     }
+    if (/[\0-\x08\x0e-\x1f]/.test(content)) return say(`${file.name} holds control characters: is this a binary file?`, "error")
     act({ do: "csv", text: content, name: file.name })
   })
   $(".export").addEventListener("change", (event) => {
