@@ -18,8 +18,9 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
-from rosenblatt import load
+from rosenblatt import data, load
 from rosenblatt.cli import app
+from rosenblatt.data.writers import writer
 from rosenblatt.errors import DataError, OptionError
 
 TEXTS = ["good fun", "bad dull", "great", "awful bad"]
@@ -163,6 +164,37 @@ def test_every_format_can_be_compressed(folder, ending, packing):
         assert len(rows) == 120
     else:
         assert len(content.splitlines()) == 120 + (ending in ("csv", "tsv"))
+
+
+HOSTILE = [
+    'a "b" c', '"', '""', '"a"', "tab\tin it", "line\nin it", "cr\rin it", "crlf\r\nin it", " blanks ",
+    "=1+1", "+1", "-1", "@SUM(A1)", "=cmd|' /C calc'!A0", "a,b;c", "\\n", "'", "", "é\u2028", "NA",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", ["tsv", "csv"])
+@pytest.mark.parametrize("source", ["in.parquet", "in.csv", "in.tsv", "in.jsonl"])
+def test_predictions_are_read_back_cell_for_cell(tmp_path, ending, source):
+    """Also if only a late row has a cell that needs quotes; and classes of any name."""
+    texts = ["plain"] * 80 + HOSTILE + ["plain"] * 40
+    classes = ["=1+1", 'say "a"\tb'] * (len(texts) // 2)
+    table = pa.table({"label": classes, "text": texts, "note": texts[::-1]})
+    pa.parquet.write_table(table, tmp_path / "in.parquet")
+    run("train", tmp_path / "in.parquet", "--text", "text", "--out", tmp_path / "m", "-q")
+    if not source.endswith("parquet"):
+        with (tmp_path / source).open("wb") as file, writer(file, source[3:]) as write:
+            write(table)
+    run("predict", tmp_path / "m", tmp_path / source, "--out", tmp_path / f"out.{ending}")
+    run("predict", tmp_path / "m", tmp_path / "in.parquet", "--out", tmp_path / "out.arrow")
+    expected = pa.feather.read_table(tmp_path / "out.arrow")
+    reread = data.open(
+        tmp_path / f"out.{ending}", label="predicted", columns={"text": "text", "note": "text"},
+    )  # fmt: skip
+    reread.kept_columns = None
+    rows = [row for batch in reread for row in batch.table.to_pylist()]
+    for name in ("predicted", "text", "note"):
+        assert [row[name] for row in rows] == expected[name].to_pylist()
+    assert expected["text"].to_pylist() == texts
 
 
 def test_number_columns_stay_numbers_and_are_not_rewritten(folder):

@@ -1,5 +1,6 @@
 """The kernel perceptron against the linear engine, explicit features and brute force."""
 
+import pickle
 from itertools import pairwise, product
 
 import numpy as np
@@ -174,6 +175,27 @@ def test_partial_fit_on_any_split_is_the_same(data, cuts, as_sparse, named, mult
     assert np.array_equal(whole.dual_coef_, parts.dual_coef_)
     assert np.array_equal(whole.state_.clock, parts.state_.clock)
     assert np.array_equal(whole.decision_function(X), parts.decision_function(X))
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
+@pytest.mark.parametrize("keep", ["last", "average", "vote"])
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_splits_and_pickles_between_calls_leave_real_numbers_to_the_last_bit(
+    kernel, keep, as_sparse
+):
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(240, 7)), random.integers(0, 3, 240)
+    X = sparse.csr_array(np.where(X > 0, X, 0)) if as_sparse else X
+    options = {"kernel": kernel, "gamma": 0.3, "threshold": 0.5, "scale": None, "keep": keep}
+    whole = KernelPerceptron(**options).partial_fit(X, y, [0, 1, 2])
+    for cuts in ([1, 2, 3], [7, 119], [*range(20, 240, 20)]):
+        parts = KernelPerceptron(**options)
+        for start, end in pairwise([0, *cuts, 240]):
+            parts.partial_fit(X[start:end], y[start:end], [0, 1, 2])
+            parts = pickle.loads(pickle.dumps(parts))
+        assert np.array_equal(whole.support_, parts.support_)
+        assert np.array_equal(whole.dual_coef_, parts.dual_coef_)
+        assert np.array_equal(whole.decision_function(X), parts.decision_function(X))
 
 
 @given(several)

@@ -10,7 +10,14 @@ from scipy import sparse
 from sklearn.datasets import load_digits
 from tests.members import weights_of
 
-from rosenblatt import OneByOne, Perceptron, learn_online
+from rosenblatt import (
+    AROW,
+    KernelPerceptron,
+    OneByOne,
+    PassiveAggressive,
+    Perceptron,
+    learn_online,
+)
 
 X, Y = load_digits(return_X_y=True)
 
@@ -152,3 +159,29 @@ def test_an_interrupt_leaves_the_model_before_or_after_the_call():
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X[100:103], Y[100:103])
     assert_same(learned(model), learned(Perceptron.textbook().partial_fit(X[:103], Y[:103])))
+
+
+@pytest.mark.parametrize("warm_start", [False, True])
+@pytest.mark.parametrize("weights", [None, "balanced", {3: 2.0}])
+@pytest.mark.parametrize("kind", [Perceptron, AROW, PassiveAggressive, KernelPerceptron])
+def test_a_second_fit_that_fails_leaves_the_model_as_it_was(kind, weights, warm_start):
+    model = kind(class_weight=weights, random_state=0).fit(X[:200], Y[:200])
+    model.set_params(warm_start=warm_start)
+    before, attributes = model.decision_function(X), set(vars(model))
+    failing = [
+        (X[:50] * np.nan, Y[:50], {}),
+        (X[:50], Y[:49], {}),
+        (X[:50], Y[:50], {"sample_weight": -np.ones(50)}),
+        (X[:50], np.zeros(50), {}),
+        (X[:50, :9], Y[:50], {}) if warm_start else (X[:0], Y[:0], {}),
+    ]
+    for rows, labels, more in failing:
+        with pytest.raises(ValueError, match="."):
+            model.fit(rows, labels, **more)
+        assert np.array_equal(model.decision_function(X), before)
+        assert set(vars(model)) == attributes
+    if not isinstance(weights, str):  # "balanced" needs all labels
+        model.set_params(class_weight={3: -1.0})
+        with pytest.raises(ValueError, match="class_weight"):
+            model.fit(X[:50], Y[:50])
+        assert np.array_equal(model.decision_function(X), before)

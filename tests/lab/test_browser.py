@@ -224,7 +224,8 @@ BAD_UPLOADS = [
     ("a,b,label\n" + "1,2,0\n3,4,1\n" * 400, "up to 500 points, not 800"),
     (b"\x89PNG\r\n\x1a\n\x00\xff\xfe", "is this a binary file?"),
     (b"a,b,label\n1,2,\x00\n", "is this a binary file?"),
-    (b'"\n' * 999_000, "the file has no rows"),  # the longest message there is
+    # the longest message there is
+    (b"a,b,label\n" + b'"\n' * 999_990, "line 2: expected 3 values, found 1"),
     (b"a" * 2_500_000, "larger than 2 MB"),
 ]
 

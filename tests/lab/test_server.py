@@ -245,6 +245,7 @@ async def exchange(address, *parts):
     token = page.split('"token":"', 1)[1].split('"', 1)[0]
     request = HTTPRequest(f"ws://{at.netloc}/ws", headers={"Origin": address.rstrip("/")})
     socket = await websocket_connect(request, subprotocols=["bokeh", token])
+    stream = socket.protocol.stream
     try:
         for _ in range(3):
             await asyncio.wait_for(socket.read_message(), 20)  # the server is ready
@@ -255,8 +256,8 @@ async def exchange(address, *parts):
         return socket.close_code if head is None else json.loads(head)["msgtype"]
     finally:
         socket.close()
-        while await asyncio.wait_for(socket.read_message(), 20) is not None:
-            pass
+        stream.close()
+        await asyncio.sleep(0)
 
 
 HEADER = json.dumps({"msgid": "1", "msgtype": "PATCH-DOC"})

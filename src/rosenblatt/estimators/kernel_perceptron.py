@@ -320,7 +320,7 @@ class KernelPerceptron(Classifier):
         """Learn from the rows once, in the given order.
 
         Any split of the data into calls gives the same model where `gamma` and `threshold` are
-        numbers; ``"scale"`` and ``"auto"`` are decided by the rows of the first call. Averages and
+        numbers and `scale` is None; else the rows of the first call decide these. Averages and
         votes continue across calls. New labels may appear in any call.
 
         Parameters

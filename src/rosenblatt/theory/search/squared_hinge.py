@@ -257,7 +257,7 @@ def _caratheodory_reduction(Z: Any, weights: Floats) -> Floats | None:
     rows = np.flatnonzero(weights > 1e-7 * weights.max())
     part = Z[rows].toarray() if sparse.issparse(Z) else Z[rows]
     weight = weights[rows]
-    _, R, order = linalg.qr((part * weight[:, None]).T, mode="economic", pivoting=True)
+    R, order = linalg.qr((part * weight[:, None]).T, mode="r", pivoting=True)
     rank = int(np.sum(np.abs(np.diag(R)) > 1e-10 * abs(R[0, 0])))
     if rank >= len(rows):
         return None
