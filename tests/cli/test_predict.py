@@ -167,8 +167,9 @@ def test_every_format_can_be_compressed(folder, ending, packing):
 
 
 HOSTILE = [
-    'a "b" c', '"', '""', '"a"', "tab\tin it", "line\nin it", "cr\rin it", "crlf\r\nin it", " blanks ",
-    "=1+1", "+1", "-1", "@SUM(A1)", "=cmd|' /C calc'!A0", "a,b;c", "\\n", "'", "", "é\u2028", "NA",
+    'a "b" c', '"', '""', '"a"', "tab\tin it", "line\nin it", "cr\rin it", "crlf\r\nin it",
+    " blanks ", "=1+1", "+1", "-1", "@SUM(A1)", "=cmd|' /C calc'!A0", "a,b;c", "\\n", "'", "",
+    "é\u2028", "NA",
 ]  # fmt: skip
 
 
