@@ -359,9 +359,10 @@ def _json_by_arrow(block: Block, schema: pa.Schema | None) -> pa.Table | None:
     """
     from pyarrow import json as arrow_json
 
-    if _may_be_nested_deeply(block):
-        return None
     begins = np.append(0, np.flatnonzero(block.array == ord("\n")) + 1)[:-1]
+    longest = np.diff(begins, append=len(block.array)).max(initial=0)
+    if longest > _MOST_NESTED and _may_be_nested_deeply(block):
+        return None
     firsts = block.array[begins].tobytes()
     if firsts.strip(b"{"):  # there are blank lines, or blanks before objects
         firsts = b"".join(line.lstrip(b" \t\r")[:1] for _, line in block.filled_lines())
@@ -380,10 +381,11 @@ def _json_by_arrow(block: Block, schema: pa.Schema | None) -> pa.Table | None:
 
 def _may_be_nested_deeply(block: Block) -> bool:
     """Whether a line has more than 500 brackets, be they in strings or not."""
+    content = block.array.tobytes()
+    if content.count(b"[") + content.count(b"{") <= _MOST_NESTED:
+        return False
     opening = (block.array == ord("[")) | (block.array == ord("{"))
     ends = np.flatnonzero(block.array == ord("\n"))
-    if np.count_nonzero(opening) <= len(ends) + _MOST_NESTED:
-        return False
     lines = np.searchsorted(ends, np.flatnonzero(opening))
     return bool(np.bincount(lines).max(initial=0) > _MOST_NESTED)
 
