@@ -381,13 +381,8 @@ def _json_by_arrow(block: Block, schema: pa.Schema | None) -> pa.Table | None:
 
 def _may_be_nested_deeply(block: Block) -> bool:
     """Whether a line has more than 500 brackets, be they in strings or not."""
-    content = block.array.tobytes()
-    if content.count(b"[") + content.count(b"{") <= _MOST_NESTED:
-        return False
-    opening = (block.array == ord("[")) | (block.array == ord("{"))
-    ends = np.flatnonzero(block.array == ord("\n"))
-    lines = np.searchsorted(ends, np.flatnonzero(opening))
-    return bool(np.bincount(lines).max(initial=0) > _MOST_NESTED)
+    lines = (line for line in block.array.tobytes().split(b"\n") if len(line) > _MOST_NESTED)
+    return any(line.count(b"[") + line.count(b"{") > _MOST_NESTED for line in lines)
 
 
 def _json_by_rows(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:
