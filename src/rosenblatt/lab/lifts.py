@@ -10,7 +10,7 @@ import numpy as np
 from rosenblatt.lifts.registry import LIFTS, product_name
 
 LANDMARKS = 20
-MOST_LIFTED = 5_100  # all products of two of the 100 features that a session may have
+MOST_LIFTED = 1_300  # all products of two of 50 features: 500 such points take 300 MB to decide
 
 
 class FeatureMap:
