@@ -31,6 +31,7 @@ _PART_BYTES = 1 << 19  # parsed at a time, to stay in the processor's cache
 _MOST_NESTED = 500
 _AS_STRINGS = (pa.string(), pa.int64(), pa.float64())
 
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _JSON_ARRAY = re.compile(rb"\s*\[\s*\{")
 
@@ -361,7 +362,7 @@ def _json_by_arrow(block: Block, schema: pa.Schema | None) -> pa.Table | None:
 
     begins = np.append(0, np.flatnonzero(block.array == ord("\n")) + 1)[:-1]
     longest = np.diff(begins, append=len(block.array)).max(initial=0)
-    if longest > _MOST_NESTED and _may_be_nested_deeply(block):
+    if longest > _MOST_NESTED and _is_nested_deeply(block.array, begins):
         return None
     firsts = block.array[begins].tobytes()
     if firsts.strip(b"{"):  # there are blank lines, or blanks before objects
@@ -379,13 +380,19 @@ def _json_by_arrow(block: Block, schema: pa.Schema | None) -> pa.Table | None:
     return table if table.num_rows == len(firsts) else None
 
 
-def _may_be_nested_deeply(block: Block) -> bool:
-    """Whether a line has more than 500 brackets, be they in strings or not."""
-    brackets = np.count_nonzero((block.array | 0x20) == ord("{"))  # [ differs from it in this bit
-    if brackets <= _MOST_NESTED:
-        return False
-    lines = (line for line in block.array.tobytes().split(b"\n") if len(line) > _MOST_NESTED)
-    return any(line.count(b"[") + line.count(b"{") > _MOST_NESTED for line in lines)
+def _is_nested_deeply(array: np.ndarray, begins: np.ndarray) -> bool:
+    """Whether more than 500 brackets of a line are open at once, those in strings aside."""
+    is_bracket = array == ord("[")
+    is_bracket |= array == ord("{")
+    ends = np.append(begins[1:], len(array))
+    before = np.searchsorted(np.flatnonzero(is_bracket), np.append(begins, len(array)))
+    for line in np.flatnonzero(np.diff(before) > _MOST_NESTED):
+        content = _STRING.sub(b"", array[begins[line] : ends[line]].tobytes())
+        signs = np.frombuffer(content, np.uint8) | 0x20  # [ differs from { in this bit
+        levels = np.cumsum((signs == ord("{")).astype(np.int64) - (signs == ord("}")))
+        if levels.max(initial=0) > _MOST_NESTED:
+            return True
+    return False
 
 
 def _json_by_rows(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:
