@@ -193,8 +193,9 @@ def _begun(note: Path, digest: str) -> dict[str, Any] | None:
 def _is_done(path: str, target: Path, since: int) -> bool:
     """Whether an output was finished by this job, after the last change of its input."""
     try:
-        changed = max(since, Path(path).stat().st_mtime_ns)
-        return target.stat().st_mtime_ns >= changed
+        finished = target.stat().st_mtime_ns
+        # Clocks of file systems tick: an input changed in the same tick may be newer.
+        return finished >= since and finished > Path(path).stat().st_mtime_ns
     except OSError:
         return False
 
